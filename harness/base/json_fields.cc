@@ -1,0 +1,296 @@
+#include "harness/base/json_fields.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+namespace reprise {
+namespace {
+
+constexpr std::size_t kMaxDepth = 64;
+
+// Refuses what nlohmann's own DOM parser lets through: duplicate keys and unbounded nesting (its
+// destructor and our walks are recursive).
+class StrictHandler : public nlohmann::detail::json_sax_dom_parser<Json> {
+ public:
+  using Base = nlohmann::detail::json_sax_dom_parser<Json>;
+  explicit StrictHandler(Json& result) : Base(result, false) {}
+
+  bool start_object(std::size_t elements) {
+    keys_.emplace_back();
+    return Enter() && Base::start_object(elements);
+  }
+  bool end_object() {
+    keys_.pop_back();
+    --depth_;
+    return Base::end_object();
+  }
+  bool start_array(std::size_t elements) { return Enter() && Base::start_array(elements); }
+  bool end_array() {
+    --depth_;
+    return Base::end_array();
+  }
+  bool key(Json::string_t& name) {
+    if (!keys_.back().insert(name).second) {
+      problem_ = fmt::format("the key \"{}\" occurs twice in one object", name);
+      return false;
+    }
+    return Base::key(name);
+  }
+  bool parse_error(std::size_t position, const std::string& token,
+                   const nlohmann::detail::exception& exception) {
+    position_ = position;
+    problem_ = exception.what();
+    return Base::parse_error(position, token, exception);
+  }
+
+  [[nodiscard]] const std::string& Problem() const { return problem_; }
+  [[nodiscard]] std::size_t Position() const { return position_; }
+
+ private:
+  bool Enter() {
+    if (++depth_ > kMaxDepth) {
+      problem_ = fmt::format("nested deeper than {} levels", kMaxDepth);
+      return false;
+    }
+    return true;
+  }
+
+  std::vector<std::set<std::string>> keys_;
+  std::size_t depth_ = 0;
+  std::size_t position_ = 0;
+  std::string problem_;
+};
+
+// "[json.exception.parse_error.101] parse error at line 1, column 3: text" -> "line 1, column 3: text"
+std::string PlainMessage(std::string text) {
+  if (const auto at = text.find("parse error at "); at != std::string::npos) {
+    return text.substr(at + std::string_view("parse error at ").size());
+  }
+  return text;
+}
+
+std::size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t above = row[j];
+      row[j] = std::min({row[j - 1] + 1, above + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+Result<Json> ParseJson(std::string_view text, const std::string& where) {
+  Json result;
+  StrictHandler handler(result);
+  if (Json::sax_parse(text.begin(), text.end(), &handler)) {
+    return result;
+  }
+  return Fail(ErrorCode::kInvalidInput, "not valid JSON: " + PlainMessage(handler.Problem()), where);
+}
+
+std::string DumpJson(const Json& value, int indent) {
+  return value.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string DumpJson(const OrderedJson& value, int indent) {
+  return value.dump(indent, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
+std::optional<std::string> NearestWord(std::string_view word,
+                                       const std::vector<std::string>& known) {
+  std::optional<std::string> best;
+  std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
+  for (const std::string& candidate : known) {
+    const std::size_t distance = EditDistance(word, candidate);
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::string DescribeJson(const Json& value) {
+  switch (value.type()) {
+    case Json::value_t::null: return "null";
+    case Json::value_t::object: return "an object";
+    case Json::value_t::array: return "an array";
+    case Json::value_t::string: return fmt::format("the string \"{}\"", value.get<std::string>());
+    case Json::value_t::boolean: return value.get<bool>() ? "true" : "false";
+    case Json::value_t::number_integer:
+    case Json::value_t::number_unsigned: return "the integer " + DumpJson(value);
+    case Json::value_t::number_float: return "the number " + DumpJson(value);
+    case Json::value_t::binary:
+    case Json::value_t::discarded: break;
+  }
+  return "something else";
+}
+
+JsonFields::JsonFields(const Json& value, std::string where)
+    : value_(&value), where_(std::move(where)) {
+  if (!value.is_object()) {
+    error_ = Error{ErrorCode::kInvalidInput, "expected an object, found " + DescribeJson(value),
+                   where_};
+  }
+}
+
+std::string JsonFields::WhereField(const char* name) const {
+  // "file.json" + field -> "file.json: field"; "file.json: a[0]" + field -> "file.json: a[0].field"
+  return where_ + (where_.find(": ") == std::string::npos ? ": " : ".") + name;
+}
+
+void JsonFields::AddError(const char* name, std::string message) {
+  if (!error_) {
+    error_ = Error{ErrorCode::kInvalidInput, std::move(message), WhereField(name)};
+  }
+}
+
+const Json* JsonFields::Find(const char* name, bool required) {
+  asked_.emplace_back(name);
+  if (!value_->is_object()) {
+    return nullptr;
+  }
+  const auto found = value_->find(name);
+  if (found != value_->end()) {
+    return &*found;
+  }
+  if (required) {
+    AddError(name, "this field is required");
+  }
+  return nullptr;
+}
+
+std::string JsonFields::RequiredString(const char* name) {
+  const Json* field = Find(name, true);
+  if (field != nullptr && !field->is_string()) {
+    AddError(name, "expected a string, found " + DescribeJson(*field));
+  }
+  return field != nullptr && field->is_string() ? field->get<std::string>() : std::string();
+}
+
+std::string JsonFields::OptionalString(const char* name, std::string fallback) {
+  const Json* field = Find(name, false);
+  if (field == nullptr) {
+    return fallback;
+  }
+  if (!field->is_string()) {
+    AddError(name, "expected a string, found " + DescribeJson(*field));
+    return fallback;
+  }
+  return field->get<std::string>();
+}
+
+std::int64_t JsonFields::RequiredInteger(const char* name, std::int64_t min, std::int64_t max) {
+  if (Find(name, true) == nullptr) {
+    return min;
+  }
+  return OptionalInteger(name, min, min, max);
+}
+
+std::int64_t JsonFields::OptionalInteger(const char* name, std::int64_t fallback, std::int64_t min,
+                                         std::int64_t max) {
+  const Json* field = Find(name, false);
+  if (field == nullptr) {
+    return fallback;
+  }
+  const bool is_integer = field->is_number_integer();
+  const bool fits = is_integer && !(field->is_number_unsigned() &&
+                                    field->get<std::uint64_t>() > std::uint64_t{INT64_MAX});
+  if (!fits || field->get<std::int64_t>() < min || field->get<std::int64_t>() > max) {
+    AddError(name, fmt::format("expected an integer from {} to {}, found {}", min, max,
+                               DescribeJson(*field)));
+    return fallback;
+  }
+  return field->get<std::int64_t>();
+}
+
+bool JsonFields::OptionalBool(const char* name, bool fallback) {
+  const Json* field = Find(name, false);
+  if (field == nullptr) {
+    return fallback;
+  }
+  if (!field->is_boolean()) {
+    AddError(name, "expected true or false, found " + DescribeJson(*field));
+    return fallback;
+  }
+  return field->get<bool>();
+}
+
+const Json* JsonFields::Optional(const char* name) { return Find(name, false); }
+
+const Json* JsonFields::RequiredArray(const char* name) {
+  const Json* field = Find(name, true);
+  if (field != nullptr && !field->is_array()) {
+    AddError(name, "expected an array, found " + DescribeJson(*field));
+    return nullptr;
+  }
+  return field;
+}
+
+const Json* JsonFields::RequiredObject(const char* name) {
+  const Json* field = Find(name, true);
+  if (field != nullptr && !field->is_object()) {
+    AddError(name, "expected an object, found " + DescribeJson(*field));
+    return nullptr;
+  }
+  return field;
+}
+
+std::vector<std::string> JsonFields::OptionalStrings(const char* name) {
+  std::vector<std::string> strings;
+  const Json* field = Find(name, false);
+  if (field == nullptr) {
+    return strings;
+  }
+  if (!field->is_array()) {
+    AddError(name, "expected an array of strings, found " + DescribeJson(*field));
+    return strings;
+  }
+  for (std::size_t i = 0; i < field->size(); ++i) {
+    const Json& element = (*field)[i];
+    if (!element.is_string()) {
+      AddError(fmt::format("{}[{}]", name, i).c_str(),
+               "expected a string, found " + DescribeJson(element));
+      return strings;
+    }
+    strings.push_back(element.get<std::string>());
+  }
+  return strings;
+}
+
+Status JsonFields::FinishAllowingUnknown() const {
+  if (error_) {
+    return tl::make_unexpected(*error_);
+  }
+  return {};
+}
+
+Status JsonFields::Finish() const {
+  REPRISE_RETURN_IF_ERROR(FinishAllowingUnknown());
+  for (const auto& [key, unused] : value_->items()) {
+    if (std::find(asked_.begin(), asked_.end(), key) != asked_.end()) {
+      continue;
+    }
+    std::string message = "unknown field";
+    if (const auto nearest = NearestWord(key, asked_)) {
+      message += fmt::format("; did you mean \"{}\"?", *nearest);
+    } else {
+      message += fmt::format("; known here: {}", fmt::join(asked_, ", "));
+    }
+    return Fail(ErrorCode::kInvalidInput, message, WhereField(key.c_str()));
+  }
+  return {};
+}
+
+}  // namespace reprise

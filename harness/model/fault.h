@@ -1,0 +1,36 @@
+// A fault as data: which injector, with which parameters.
+
+#ifndef REPRISE_HARNESS_MODEL_FAULT_H_
+#define REPRISE_HARNESS_MODEL_FAULT_H_
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace reprise {
+
+// Parameter values are text, already validated against the plug-in's ParamSpecs.
+struct Fault {
+  std::string kind;  // name of an injector: "kill.operation"
+  std::map<std::string, std::string> params;
+
+  friend bool operator==(const Fault&, const Fault&) = default;
+};
+
+enum class ParamType { kInteger, kEnum, kText };
+
+// How a plug-in describes one parameter; scenario loader, `reprise list`, docs and reports read it.
+struct ParamSpec {
+  std::string name;
+  std::string help;   // with the unit: "completed optimizer steps"
+  ParamType type = ParamType::kInteger;
+  std::string fallback;              // empty: the parameter is required
+  long long min = 0;                 // of kInteger
+  long long max = 1'000'000'000;
+  std::vector<std::string> choices;  // of kEnum; a choice that ends in ":" takes a non-negative integer
+};
+
+}  // namespace reprise
+
+#endif  // REPRISE_HARNESS_MODEL_FAULT_H_

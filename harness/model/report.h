@@ -1,0 +1,82 @@
+// A report as data: what every report writer gets. JSON form: docs/report.md.
+
+#ifndef REPRISE_HARNESS_MODEL_REPORT_H_
+#define REPRISE_HARNESS_MODEL_REPORT_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/model/case.h"
+#include "harness/model/outcome.h"
+
+namespace reprise {
+
+// What a scenario expects of a case. A case without expectation must not be a finding.
+struct Expectation {
+  std::vector<Verdict> verdicts;     // any of these; empty: any that is no finding
+  std::string cause;                 // exact text; empty: not looked at
+  std::optional<Layer> layer;
+  std::optional<std::int64_t> step;
+  std::string name;                  // Divergence::name; empty: not looked at
+};
+
+struct CaseReport {
+  Case the_case;
+  Outcome outcome;
+  std::optional<Expectation> expect;
+  bool met = true;         // the expectation, or, without one, that it is no finding
+  std::string unmet_why;   // what differs from the expectation
+  double wall_s = 0;
+  std::string replay;      // command that shows it again
+};
+
+struct Calibration {
+  bool deterministic = true;
+  std::optional<Divergence> first_difference;
+  std::string noise;  // empty: none measured
+};
+
+struct TargetReport {
+  Target target;
+  std::string depth = "command";  // command | files | probe | calls
+  std::vector<std::string> blind_spots;
+  std::map<std::string, std::string> versions;
+  Calibration calibration;
+  std::vector<std::string> exercised;      // components of the state that changed in the reference
+  std::vector<std::string> not_exercised;
+};
+
+// All cases with one root cause.
+struct Finding {
+  std::string fingerprint;  // cause + component + kind of fault; no number
+  std::string cause;
+  bool proven = false;
+  Verdict verdict = Verdict::kDiverged;
+  std::string title;
+  std::string why;
+  std::vector<std::string> cases;  // ids, the simplest first
+  bool expected = false;           // every case expects it
+};
+
+struct Report {
+  std::string version;
+  std::string commit;
+  std::uint64_t seed = 1;
+  std::string run_directory;
+  std::vector<std::string> scenarios;
+  std::vector<TargetReport> targets;
+  std::vector<CaseReport> cases;  // in the order of the plan
+  std::vector<Finding> findings;  // derived by Summarise()
+  std::map<std::string, int> summary;  // verdict -> number of cases
+  int planned_case_count = 0;
+  std::string cut;    // where a budget cut the plan; empty: not cut
+  double wall_s = 0;
+  int exit_status = 0;
+};
+
+}  // namespace reprise
+
+#endif  // REPRISE_HARNESS_MODEL_REPORT_H_

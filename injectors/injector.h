@@ -1,0 +1,131 @@
+// The interface of a fault, and the list of all of them.
+//
+// An injector has four kinds of hook (at launch, on a record, on an operation, on the folder between
+// two attempts) and implements those that it needs. It reports how often it fired; a fault that never
+// fired makes its case not-exercised, never a pass. One injector is one file and one line in
+// injectors.inc.
+
+#ifndef REPRISE_INJECTORS_INJECTOR_H_
+#define REPRISE_INJECTORS_INJECTOR_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/base/random.h"
+#include "harness/base/result.h"
+#include "harness/model/fault.h"
+#include "harness/model/layout.h"
+#include "harness/model/log_record.h"
+#include "harness/model/operation.h"
+
+namespace reprise {
+
+// Where the operation at which a kill takes effect is cut.
+struct CutPoint {
+  enum class Kind { kBefore, kAfter, kBytes };
+  Kind kind = Kind::kBefore;
+  std::int64_t bytes = 0;  // kBytes: this many bytes of the write reach the file
+
+  static Result<CutPoint> Parse(std::string_view text);  // "before" | "after" | "bytes:N"
+  [[nodiscard]] std::string ToText() const;
+};
+
+// What the supervisor does before it lets the stopped rank go on.
+struct Action {
+  enum class Kind { kContinue, kKillAllRanks, kKillOneRank };
+  Kind kind = Kind::kContinue;
+  int rank = -1;  // of kKillOneRank
+  CutPoint cut;   // of a kill at an operation
+
+  static Action Continue() { return {}; }
+  static Action KillAllRanks(CutPoint cut = {}) { return {Kind::kKillAllRanks, -1, cut}; }
+  static Action KillOneRank(int rank, CutPoint cut = {}) {
+    return {Kind::kKillOneRank, rank, cut};
+  }
+};
+
+struct LaunchContext {
+  int world = 1;
+  std::map<std::string, std::string>* environment = nullptr;  // added to what every rank gets
+};
+
+// The checkpoint folder between two attempts: no process of the target is left.
+struct FolderContext {
+  std::filesystem::path folder;
+  std::vector<Layout> checkpoints;  // complete ones, newest first, as the format lists them
+  Random random{0};                 // seeded by the case
+};
+
+class Injector {
+ public:
+  Injector() = default;
+  Injector(const Injector&) = delete;
+  Injector& operator=(const Injector&) = delete;
+  virtual ~Injector() = default;
+
+  virtual void AtLaunch(const LaunchContext& /*context*/) {}
+
+  // Called while the writing thread is stopped, after the record has reached the logbook.
+  virtual Action OnRecord(int /*rank*/, const LogRecord& /*record*/) { return Action::Continue(); }
+
+  // Called while the calling thread is stopped at the entry of the operation; `length_bytes` is what
+  // the call asks for, `result` and `data` are not known yet.
+  virtual Action OnOperation(const Operation& /*operation*/) { return Action::Continue(); }
+
+  // Called between the killed attempt and the restart. Fails with kSystem only: an aim that hits
+  // nothing is a fault that did not fire.
+  virtual Status OnFolder(const FolderContext& /*context*/) { return {}; }
+
+  // What was done, in words, once per firing.
+  [[nodiscard]] const std::vector<std::string>& Firings() const { return firings_; }
+
+ protected:
+  void CountFired(std::string what) { firings_.push_back(std::move(what)); }
+
+ private:
+  std::vector<std::string> firings_;
+};
+
+// Parameters of one fault, validated against its ParamSpecs, defaults filled in.
+class Params {
+ public:
+  explicit Params(std::map<std::string, std::string> values) : values_(std::move(values)) {}
+
+  // REQUIRES: `name` is a parameter of the injector, of that type (checked).
+  [[nodiscard]] std::int64_t Integer(const std::string& name) const;
+  [[nodiscard]] const std::string& Text(const std::string& name) const;
+
+ private:
+  std::map<std::string, std::string> values_;
+};
+
+enum class InjectorStage { kLive, kFolder };  // needs a running target / works between attempts
+
+struct InjectorInfo {
+  std::string name;  // "kill.operation"
+  std::string help;  // one line
+  InjectorStage stage = InjectorStage::kLive;
+  std::vector<ParamSpec> params;
+  // Fails with kInvalidInput where single parameters are right and their combination is not.
+  Result<std::unique_ptr<Injector>> (*make)(const Params& params) = nullptr;
+};
+
+const std::vector<InjectorInfo>& AllInjectors();
+
+// Null when there is none of that name.
+const InjectorInfo* FindInjector(std::string_view name);
+
+// The same fault with defaults filled in. Errors name the parameter and what would be right.
+Result<Fault> ValidateFault(const Fault& fault);
+
+// REQUIRES nothing of `fault`: it is validated first.
+Result<std::unique_ptr<Injector>> MakeInjector(const Fault& fault);
+
+}  // namespace reprise
+
+#endif  // REPRISE_INJECTORS_INJECTOR_H_
