@@ -1,9 +1,9 @@
 // The interface of a checkpoint format, and the list of all of them.
 //
 // State is plain bytes with dtype and shape: no torch. What is read may be torn, hostile or huge;
-// every error names the file and what was expected. One format is one file and one line in formats.inc;
-// the conformance suite (conformance_test.cc) runs over the list. A format's bytes are specified in
-// docs/checkpoint-format.md.
+// every error names the file and what was expected. One format is one file and one line in
+// formats.inc; the conformance suite (conformance_test.cc) runs over the list. A format's bytes are
+// specified in docs/checkpoint-format.md.
 //
 // A save of W ranks: every rank calls WriteShard; the trainer gathers the W summaries on one rank
 // (a barrier: all shards are durable then), which calls Publish, then Collect.
@@ -63,10 +63,15 @@ class CheckpointReader {
   [[nodiscard]] virtual const Layout& GetLayout() const = 0;
   [[nodiscard]] virtual const TrainingState& GetTrainingState() const = 0;
 
-  // Copies the box `wanted` of the tensor into `out` (row-major), from whichever shards hold it, and
-  // reads no more than those. kNotFound: no such tensor, or the shards do not cover the box; kCorrupt:
-  // size or checksum is wrong.
+  // Copies the box `wanted` of the tensor into `out` (row-major), from whichever shards hold it,
+  // and reads no more than those. kNotFound: no such tensor, or the shards do not cover the box;
+  // kCorrupt: size or checksum is wrong, and `out` is then not to be used; kInvalidInput: the box
+  // does not lie inside the tensor, or `out` has not the size of the box.
   virtual Status Read(const std::string& key, const Slice& wanted, std::span<std::byte> out) = 0;
+
+  // The bytes of one stored slice, verified; for walking over GetLayout() ("digest all that is
+  // stored"). REQUIRES: `region` is a kTensorData region of GetLayout(); kInvalidInput otherwise.
+  virtual Result<std::string> ReadRegion(const LayoutRegion& region) = 0;
 
   // Reads and verifies everything.
   virtual Status Verify() = 0;
@@ -86,18 +91,24 @@ class CheckpointFormat {
   // Regions that belong to no single checkpoint (the pointer); empty when there are none.
   virtual Result<Layout> FolderLayout(const std::filesystem::path& folder) const = 0;
 
-  // Writes and syncs this rank's shard; not visible to List().
+  // Writes and syncs this rank's shard; not visible to List(). An interrupted save of the same step
+  // may have left files behind. kInvalidInput: an entry breaks its rules (see StateEntry).
+  // REQUIRES: the keys of `entries` are distinct.
   virtual Result<ShardSummary> WriteShard(const std::filesystem::path& folder,
                                           const ShardAddress& address,
                                           std::span<const StateEntry> entries) const = 0;
 
-  // Makes the checkpoint of `address.step` the newest one, atomically and durably.
-  // REQUIRES: one summary per rank, in rank order.
+  // Makes the checkpoint of `address.step` the newest one, atomically and durably; it replaces a
+  // published one of the same step. kInvalidInput: the summaries do not fit together (another step
+  // or world, slices that overlap, two shapes of one tensor). REQUIRES: one summary per rank, in
+  // rank order.
   virtual Status Publish(const std::filesystem::path& folder, const ShardAddress& address,
                          std::span<const ShardSummary> summaries,
                          const TrainingState& state) const = 0;
 
-  // Removes all but the `keep` newest published checkpoints, and what interrupted saves left behind.
+  // Removes all but the `keep` newest published checkpoints that open, and what interrupted saves
+  // left behind. A kill at any point leaves no half-removed checkpoint that List() names. Other
+  // ranks may write shards of a later step meanwhile. REQUIRES: keep >= 1; kInvalidInput otherwise.
   virtual Status Collect(const std::filesystem::path& folder, int keep) const = 0;
 };
 
