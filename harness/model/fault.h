@@ -13,6 +13,7 @@ namespace reprise {
 // Parameter values are text, already validated against the plug-in's ParamSpecs.
 struct Fault {
   std::string kind;  // name of an injector: "kill.operation"
+  int attempt = 0;   // the life in which, or after which, it acts; 0 is the first
   std::map<std::string, std::string> params;
 
   friend bool operator==(const Fault&, const Fault&) = default;
