@@ -50,8 +50,10 @@ struct Operation {
   OperationAddress address;
   int pid = 0;
   std::string call;         // name of the system call: "pwrite64"
-  std::string path;         // relative to the checkpoint folder; absolute when outside of it
-  std::string second_path;  // of rename, link, symlink
+  // Relative to the checkpoint folder ("." is the folder itself); absolute when outside of it. Empty
+  // for a file that has no name (any more), and for sync, which concerns everything.
+  std::string path;
+  std::string second_path;  // of rename, link, symlink; the same form
   // Device and inode of the file, where it has one at that time; files are renamed under their paths.
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
@@ -62,8 +64,12 @@ struct Operation {
   bool truncates = false;         // open: O_TRUNC
   bool excludes = false;          // open: O_EXCL; rename: RENAME_NOREPLACE
   bool exchanges = false;         // rename: RENAME_EXCHANGE
-  unsigned mode = 0;              // permission bits of what it creates
-  std::string data;               // of writes, when data is recorded
+  unsigned mode = 0;              // permission bits of what it creates; flags of fallocate(2)
+  // Of writes: the bytes, when data is recorded. Of a rename or link that brings in a file from
+  // outside (`path` absolute or empty): the whole content of that file at this moment. A folder that
+  // is renamed in comes as operations of its own with the same address and call, in place of the
+  // rename: kMakeFolder, then kOpen (creates) and one kWrite for each file in it.
+  std::string data;
 };
 
 }  // namespace reprise
