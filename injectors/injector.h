@@ -1,9 +1,9 @@
 // The interface of a fault, and the list of all of them.
 //
-// An injector has four kinds of hook (at launch, on a record, on an operation, on the folder between
-// two attempts) and implements those that it needs. It reports how often it fired; a fault that never
-// fired makes its case not-exercised, never a pass. One injector is one file and one line in
-// injectors.inc.
+// An injector has four kinds of hook (at launch, on a record, on an operation, on the folder
+// between two attempts) and implements those that it needs. It reports how often it fired; a fault
+// that never fired makes its case not-exercised, never a pass. One injector is one file and one
+// line in injectors.inc.
 
 #ifndef REPRISE_INJECTORS_INJECTOR_H_
 #define REPRISE_INJECTORS_INJECTOR_H_
@@ -44,9 +44,7 @@ struct Action {
 
   static Action Continue() { return {}; }
   static Action KillAllRanks(CutPoint cut = {}) { return {Kind::kKillAllRanks, -1, cut}; }
-  static Action KillOneRank(int rank, CutPoint cut = {}) {
-    return {Kind::kKillOneRank, rank, cut};
-  }
+  static Action KillOneRank(int rank, CutPoint cut = {}) { return {Kind::kKillOneRank, rank, cut}; }
 };
 
 struct LaunchContext {
@@ -57,8 +55,9 @@ struct LaunchContext {
 // The checkpoint folder between two attempts: no process of the target is left.
 struct FolderContext {
   std::filesystem::path folder;
-  std::vector<Layout> checkpoints;  // complete ones, newest first, as the format lists them
-  Random random{0};                 // seeded by the case
+  std::vector<Layout> checkpoints = {};  // complete ones, newest first, as the format lists them
+  Layout folder_layout = {};             // regions that belong to no single checkpoint: the pointer
+  Random random{0};                      // seeded by the case
 };
 
 class Injector {
@@ -73,8 +72,8 @@ class Injector {
   // Called while the writing thread is stopped, after the record has reached the logbook.
   virtual Action OnRecord(int /*rank*/, const LogRecord& /*record*/) { return Action::Continue(); }
 
-  // Called while the calling thread is stopped at the entry of the operation; `length_bytes` is what
-  // the call asks for, `result` and `data` are not known yet.
+  // Called while the calling thread is stopped at the entry of the operation; `length_bytes` is
+  // what the call asks for, `result` and `data` are not known yet.
   virtual Action OnOperation(const Operation& /*operation*/) { return Action::Continue(); }
 
   // Called between the killed attempt and the restart. Fails with kSystem only: an aim that hits
@@ -84,11 +83,16 @@ class Injector {
   // What was done, in words, once per firing.
   [[nodiscard]] const std::vector<std::string>& Firings() const { return firings_; }
 
+  // Files whose content or presence was changed, relative to the checkpoint folder.
+  [[nodiscard]] const std::vector<std::string>& DamagedFiles() const { return damaged_files_; }
+
  protected:
   void CountFired(std::string what) { firings_.push_back(std::move(what)); }
+  void CountDamaged(std::string file) { damaged_files_.push_back(std::move(file)); }
 
  private:
   std::vector<std::string> firings_;
+  std::vector<std::string> damaged_files_;
 };
 
 // Parameters of one fault, validated against its ParamSpecs, defaults filled in.
@@ -120,7 +124,12 @@ const std::vector<InjectorInfo>& AllInjectors();
 // Null when there is none of that name.
 const InjectorInfo* FindInjector(std::string_view name);
 
-// The same fault with defaults filled in. Errors name the parameter and what would be right.
+// `text` as a value of the parameter, in its one spelling ("007" is "7"). Errors say what would be
+// right; `where` of the error is empty.
+Result<std::string> CanonicalValue(const ParamSpec& spec, std::string_view text);
+
+// The same fault with defaults filled in and values in their one spelling; the combination is
+// checked too. `where` of an error is the kind and the parameter: "kill.step: when".
 Result<Fault> ValidateFault(const Fault& fault);
 
 // REQUIRES nothing of `fault`: it is validated first.

@@ -24,17 +24,17 @@ struct LayoutRegion {
   std::int64_t length_bytes = 0;
   RegionKind kind = RegionKind::kTensorData;
   int rank = -1;        // that wrote it; -1 where it belongs to all
-  std::string tensor;   // Key() of the tensor, for kTensorData
+  std::string tensor = {};  // Key() of the tensor, for kTensorData
   DType dtype = DType::kU8;
-  Shape global_shape;
-  Slice slice;
+  Shape global_shape = {};
+  Slice slice = {};
 };
 
 // All regions of one checkpoint, ordered by file and offset.
 struct Layout {
   std::string checkpoint;  // its name inside the folder
   std::int64_t step = 0;
-  std::vector<LayoutRegion> regions;
+  std::vector<LayoutRegion> regions = {};
 };
 
 }  // namespace reprise

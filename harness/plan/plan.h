@@ -23,6 +23,7 @@ namespace reprise {
 // Values may be lists (all combinations), "all" or {"random": N} (docs/scenarios.md).
 struct FaultTemplate {
   std::string kind;
+  int attempt = 0;  // Fault::attempt
   std::map<std::string, std::vector<std::string>> values;  // by parameter; empty vector: "all"
   std::map<std::string, int> random_counts;                // by parameter: draw so many values
 };
@@ -30,7 +31,7 @@ struct FaultTemplate {
 struct CaseTemplate {
   std::string where;  // "smoke.json: cases[3]", for error messages
   std::string target;
-  std::vector<FaultTemplate> faults;
+  std::vector<FaultTemplate> faults;     // empty: uninterrupted runs, one world size per entry
   std::vector<std::vector<int>> worlds;  // e.g. {{1, 2}, {2, 1}}
   std::optional<Expectation> expect;
 };
@@ -65,6 +66,9 @@ std::vector<ReferenceKey> NeededReferences(const Scenario& scenario);
 
 struct PlannedCase {
   Case the_case;
+  // World size of the reference run that it is compared with: that of the first life; of uninterrupted
+  // runs, the first world size of their entry.
+  int reference_world = 1;
   std::optional<Expectation> expect;
 };
 
