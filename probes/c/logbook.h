@@ -62,7 +62,7 @@ void reprise_logbook_close(reprise_logbook* log);
 int reprise_logbook_is_active(reprise_logbook* log);
 
 /* The first record. The library adds what it knows itself: CPU, digest path, threads, versions. Any
- * other record before it makes the library write a start record without `environment`. */
+ * other record before it makes the library write a start record with that alone. */
 void reprise_log_start(reprise_logbook* log, const reprise_pair* environment, size_t count);
 
 /* A checkpoint is loaded; step 0 and "" when none was found. `refused`: newer ones that were looked
@@ -88,9 +88,9 @@ void reprise_log_step(reprise_logbook* log, int64_t step, float loss, const doub
 
 /* A reading of the state: "request", "restored", "ready" or "step". Describes the tensors that are
  * new or changed in a names record, digests all, and writes one state record, or several of the
- * same reading and step when one would exceed 16 MiB. With REPRISE_CAPTURE
- * ("steps=20,21;names=exp_avg/ *": without the blank; see docs/logbook.md) the matching tensors'
- * bytes go to a safetensors file as well. */
+ * same reading and step when one would exceed 16 MiB. With REPRISE_CAPTURE (docs/logbook.md,
+ * "Capture") the bytes of the chosen tensors go to a safetensors file as well. REQUIRES: no tensor
+ * changes during the call. */
 void reprise_log_state(reprise_logbook* log, const char* reading, int64_t step,
                        const reprise_tensor* tensors, size_t tensor_count,
                        const reprise_pair* scalars, size_t scalar_count);
