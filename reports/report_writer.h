@@ -23,14 +23,14 @@ struct Progress {
   std::string phase;  // "reference runs", "cases", "confirming findings"
   int done = 0;
   int total = 0;
-  int findings = 0;   // cases so far that are findings and not expected
+  int findings = 0;  // cases so far that are findings and not expected
   std::chrono::milliseconds elapsed{0};
 };
 
 struct WriterOptions {
   bool terminal = false;  // redraw a progress line
   bool colour = false;
-  bool quiet = false;     // only what a person must act on
+  bool quiet = false;  // only what a person must act on
 };
 
 class ReportWriter {
@@ -43,7 +43,7 @@ class ReportWriter {
 };
 
 struct WriterInfo {
-  std::string name;       // "console" | "json" | "junit"
+  std::string name;  // "console" | "json" | "junit"
   std::string help;
   std::string file_name;  // inside the run directory ("report.json"); empty: standard output
   // `out` must outlive the writer.

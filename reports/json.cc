@@ -1,0 +1,203 @@
+// report.json: the report for programs. Every field is described in docs/report.md.
+//
+// Cumulative; the order of cases and findings is that of the report, so equal reports are equal
+// bytes.
+
+#include <set>
+#include <utility>
+
+#include "harness/base/json_fields.h"
+#include "reports/report_writer.h"
+
+namespace reprise {
+namespace {
+
+OrderedJson TextOrNull(const std::string& text) {
+  return text.empty() ? OrderedJson(nullptr) : OrderedJson(text);
+}
+
+OrderedJson StepOrNull(std::int64_t step) {
+  return step < 0 ? OrderedJson(nullptr) : OrderedJson(step);
+}
+
+OrderedJson DivergenceJson(const std::optional<Divergence>& divergence) {
+  if (!divergence) {
+    return nullptr;
+  }
+  return {{"layer", ToText(divergence->layer)},   {"step", divergence->step},
+          {"rank", StepOrNull(divergence->rank)}, {"name", divergence->name},
+          {"expected", divergence->expected},     {"actual", divergence->actual},
+          {"detail", divergence->detail}};
+}
+
+OrderedJson TargetJson(const TargetReport& report) {
+  const Calibration& calibration = report.calibration;
+  return {{"id", report.target.id},
+          {"command", report.target.command},
+          {"format", TextOrNull(report.target.format)},
+          {"steps", report.target.steps},
+          {"depth", report.depth},
+          {"blind_spots", report.blind_spots},
+          {"versions", report.versions},
+          {"calibration",
+           {{"deterministic", calibration.deterministic},
+            {"first_difference", DivergenceJson(calibration.first_difference)},
+            {"noise", TextOrNull(calibration.noise)}}},
+          {"coverage", {{"exercised", report.exercised}, {"not_exercised", report.not_exercised}}}};
+}
+
+OrderedJson FaultJson(const Fault& fault) {
+  return {{"kind", fault.kind}, {"attempt", fault.attempt}, {"params", fault.params}};
+}
+
+OrderedJson ExpectJson(const std::optional<Expectation>& expect) {
+  if (!expect) {
+    return nullptr;
+  }
+  OrderedJson verdicts = OrderedJson::array();
+  for (const Verdict verdict : expect->verdicts) {
+    verdicts.push_back(ToText(verdict));
+  }
+  return {{"verdicts", std::move(verdicts)},
+          {"cause", TextOrNull(expect->cause)},
+          {"layer", expect->layer ? OrderedJson(ToText(*expect->layer)) : OrderedJson(nullptr)},
+          {"step", expect->step ? OrderedJson(*expect->step) : OrderedJson(nullptr)},
+          {"name", TextOrNull(expect->name)}};
+}
+
+// The fault that decides what the restart finds; kind "none" where there is none.
+OrderedJson DecidingFaultJson(const Case& the_case) {
+  if (the_case.faults.empty()) {
+    Fault none;
+    none.kind = "none";
+    return FaultJson(none);
+  }
+  return FaultJson(the_case.faults.back());
+}
+
+// What the restart had to cope with: a folder as a kill leaves it, or one that was damaged after
+// it.
+std::string ModelOf(const Case& the_case) {
+  const bool damaged =
+      !the_case.faults.empty() && the_case.faults.back().kind.rfind("damage.", 0) == 0;
+  return damaged ? "damage" : "live";
+}
+
+OrderedJson CaseJson(const CaseReport& report, bool proven) {
+  const Case& the_case = report.the_case;
+  const Outcome& outcome = report.outcome;
+  OrderedJson faults = OrderedJson::array();
+  for (const Fault& fault : the_case.faults) {
+    faults.push_back(FaultJson(fault));
+  }
+  return {{"id", the_case.id},
+          {"replay", report.replay},
+          {"scenario", the_case.scenario},
+          {"target", the_case.target},
+          {"fault", DecidingFaultJson(the_case)},
+          {"faults", std::move(faults)},
+          {"world", the_case.world},
+          {"restarts", the_case.world.empty() ? 0 : the_case.world.size() - 1},
+          {"save_mode", the_case.save_mode},
+          {"model", ModelOf(the_case)},
+          {"states", 1},
+          {"window", nullptr},
+          {"verdict", ToText(outcome.verdict)},
+          {"why", outcome.why},
+          {"restored_step", StepOrNull(outcome.restored_step)},
+          {"expected_step", StepOrNull(outcome.expected_step)},
+          {"lost_steps", outcome.lost_steps},
+          {"recovery_s", outcome.recovery_s},
+          {"announced", outcome.announced},
+          {"divergence", DivergenceJson(outcome.divergence)},
+          {"cause", TextOrNull(outcome.cause)},
+          {"evidence", TextOrNull(outcome.evidence)},
+          {"proven", proven},
+          {"consequences", outcome.consequences},
+          {"expect", ExpectJson(report.expect)},
+          {"met", report.met},
+          {"unmet_why", TextOrNull(report.unmet_why)},
+          {"wall_s", report.wall_s}};
+}
+
+OrderedJson FindingJson(const Finding& finding) {
+  return {{"fingerprint", finding.fingerprint},
+          {"cause", TextOrNull(finding.cause)},
+          {"proven", finding.proven},
+          {"verdict", ToText(finding.verdict)},
+          {"title", finding.title},
+          {"cases", finding.cases},
+          {"why", finding.why},
+          {"first", finding.cases.empty() ? OrderedJson(nullptr) : OrderedJson(finding.cases[0])},
+          {"expected", finding.expected},
+          {"accepted", nullptr}};
+}
+
+OrderedJson CasesJson(const Report& report) {
+  std::set<std::string> proven;
+  for (const Finding& finding : report.findings) {
+    if (finding.proven) {
+      proven.insert(finding.cases.begin(), finding.cases.end());
+    }
+  }
+  OrderedJson cases = OrderedJson::array();
+  for (const CaseReport& the_case : report.cases) {
+    cases.push_back(CaseJson(the_case, proven.count(the_case.the_case.id) > 0));
+  }
+  return cases;
+}
+
+OrderedJson ReportJson(const Report& report) {
+  OrderedJson targets = OrderedJson::array();
+  for (const TargetReport& target : report.targets) {
+    targets.push_back(TargetJson(target));
+  }
+  OrderedJson findings = OrderedJson::array();
+  for (const Finding& finding : report.findings) {
+    findings.push_back(FindingJson(finding));
+  }
+  OrderedJson summary = OrderedJson::object();
+  for (const Verdict verdict : AllVerdicts()) {
+    const auto found = report.summary.find(std::string(ToText(verdict)));
+    summary[std::string(ToText(verdict))] = found == report.summary.end() ? 0 : found->second;
+  }
+  return {{"schema", "reprise.report/1"},
+          {"tool", {{"version", report.version}, {"commit", report.commit}}},
+          {"seed", report.seed},
+          {"run_directory", report.run_directory},
+          {"scenarios", report.scenarios},
+          {"targets", std::move(targets)},
+          {"cases", CasesJson(report)},
+          {"findings", std::move(findings)},
+          {"summary", std::move(summary)},
+          {"planned_cases", report.planned_case_count},
+          {"cut", TextOrNull(report.cut)},
+          {"wall_s", report.wall_s},
+          {"exit", report.exit_status}};
+}
+
+class JsonWriter final : public ReportWriter {
+ public:
+  explicit JsonWriter(std::ostream& out) : out_(out) {}
+
+  void OnFinished(const Report& report) override {
+    constexpr int kIndent = 1;
+    out_ << DumpJson(ReportJson(report), kIndent) << "\n";
+  }
+
+ private:
+  std::ostream& out_;
+};
+
+}  // namespace
+
+WriterInfo JsonWriterInfo() {
+  return {.name = "json",
+          .help = "all cases and findings for programs (docs/report.md)",
+          .file_name = "report.json",
+          .make = [](std::ostream& out, const WriterOptions&) -> std::unique_ptr<ReportWriter> {
+            return std::make_unique<JsonWriter>(out);
+          }};
+}
+
+}  // namespace reprise
