@@ -45,12 +45,12 @@ struct TensorView {
   std::string path;       // "blocks.0.attn.qkv.weight"
   std::string dtype;      // as in safetensors: "F32", "BF16", "I64", "U8", …
   std::vector<std::int64_t> global_shape;
-  std::vector<std::int64_t> offsets;  // of the part held here, one a dimension; empty: zeros
-  std::vector<std::int64_t> extents;  // empty: the whole tensor
-  const void* data = nullptr;         // the part alone: contiguous, row-major; null only when empty
-  int replica_index = 0;              // replicas hold the same bits and are compared, not added
+  std::vector<std::int64_t> offsets = {};  // of the part held here, one a dimension; empty: zeros
+  std::vector<std::int64_t> extents = {};  // empty: the whole tensor
+  const void* data = nullptr;  // the part alone: contiguous, row-major; null only when empty
+  int replica_index = 0;       // replicas hold the same bits and are compared, not added
   int replica_count = 1;
-  std::string alias_of;  // "kind/path" of the tensor whose storage this one shares (tied weights)
+  std::string alias_of = {};  // "kind/path" of the tensor whose storage it shares (tied weights)
 };
 
 // The logbook of this rank. Movable, not copyable; closed by the destructor.
