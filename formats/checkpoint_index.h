@@ -40,8 +40,8 @@ struct StoredSlice {
 struct StoredTensor {
   DType dtype = DType::kF32;
   Shape global_shape = {};
-  std::vector<StoredSlice>
-      slices;  // in the order of the ranks; none is empty, none overlaps another
+  // In the order of the ranks; none is empty, none overlaps another.
+  std::vector<StoredSlice> slices = {};
 };
 
 struct CheckpointIndex {
