@@ -1,5 +1,5 @@
-// Scenario files and the cases that follow from them. Pure: a plan is a function of (scenario, seed,
-// reference runs), in one deterministic order; a budget only cuts it.
+// Scenario files and the cases that follow from them. Pure: a plan is a function of (scenario,
+// seed, reference runs), in one deterministic order; a budget only cuts it.
 
 #ifndef REPRISE_HARNESS_PLAN_PLAN_H_
 #define REPRISE_HARNESS_PLAN_PLAN_H_
@@ -23,7 +23,7 @@ namespace reprise {
 // Values may be lists (all combinations), "all" or {"random": N} (docs/scenarios.md).
 struct FaultTemplate {
   std::string kind;
-  int attempt = 0;  // Fault::attempt
+  int attempt = 0;                                         // Fault::attempt
   std::map<std::string, std::vector<std::string>> values;  // by parameter; empty vector: "all"
   std::map<std::string, int> random_counts;                // by parameter: draw so many values
 };
@@ -66,16 +66,17 @@ std::vector<ReferenceKey> NeededReferences(const Scenario& scenario);
 
 struct PlannedCase {
   Case the_case;
-  // World size of the reference run that it is compared with: that of the first life; of uninterrupted
-  // runs, the first world size of their entry.
+  // World size of the reference run that it is compared with: that of the first life; of
+  // uninterrupted runs, the first world size of their entry.
   int reference_world = 1;
   std::optional<Expectation> expect;
 };
 
 // kInvalidInput where a template cannot be expanded (a rank or an operation that does not exist).
 // REQUIRES: `references` holds all of NeededReferences().
-Result<std::vector<PlannedCase>> MakePlan(const Scenario& scenario, std::uint64_t seed,
-                                          const std::map<ReferenceKey, ReferenceSummary>& references);
+Result<std::vector<PlannedCase>> MakePlan(
+    const Scenario& scenario, std::uint64_t seed,
+    const std::map<ReferenceKey, ReferenceSummary>& references);
 
 }  // namespace reprise
 
