@@ -33,9 +33,9 @@ struct StoredTensor {
 struct StoredCheckpoint {
   std::string name;
   std::int64_t step = 0;
-  std::map<std::string, StoredTensor> tensors;      // by key
+  std::map<std::string, StoredTensor> tensors;  // by key
   std::map<std::string, std::string> scalars;
-  std::string error;  // why it cannot be read or verified; empty: it is sound
+  std::string error;                       // why it cannot be read or verified; empty: it is sound
   std::vector<std::string> missing_files;  // that its index or layout demands
 };
 
@@ -50,8 +50,8 @@ struct JudgeInput {
   std::vector<std::string> damaged_files;      // relative to the checkpoint folder
 };
 
-// REQUIRES: all pointers set; one or more attempts. With one attempt and no fault, the attempt itself
-// is compared with the reference from its first step (calibration, another world size).
+// REQUIRES: all pointers set; one or more attempts. With one attempt and no fault, the attempt
+// itself is compared with the reference from its first step (calibration, another world size).
 Outcome Judge(const JudgeInput& input);
 
 }  // namespace reprise

@@ -1,0 +1,526 @@
+// The layers D1 to D6; see layers.h and section "Layers" of docs/user-guide.md.
+
+#include "harness/judge/layers.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <functional>
+
+namespace reprise {
+namespace {
+
+std::string Show(const FloatBits& value) {
+  return fmt::format("{} ({})", value.ToDouble(), value.ToText());
+}
+
+std::string Show(const std::vector<FloatBits>& values) {
+  std::vector<std::string> texts;
+  for (const FloatBits& value : values) {
+    texts.push_back(Show(value));
+  }
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+std::string Show(const std::vector<std::int64_t>& ids) {
+  constexpr std::size_t kShown = 8;
+  const std::vector<std::int64_t> head(
+      ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(std::min(ids.size(), kShown)));
+  return fmt::format("{}{}", fmt::join(head, " "), ids.size() > kShown ? " …" : "");
+}
+
+std::string Describe(const TensorRecord& record) {
+  return fmt::format("{} [{}]", ToText(record.dtype), fmt::join(record.global_shape, ", "));
+}
+
+std::string DescribeAlias(const std::string& alias_of) {
+  return alias_of.empty() ? "its own storage" : "shares the storage of " + alias_of;
+}
+
+// The bits of one tensor at a step of a run, from the best reading that holds it.
+struct Found {
+  const StateView* state = nullptr;
+  TensorReading value;
+};
+
+Found FindTensorAt(const RunView& view, const std::vector<const StateView*>& states, int tensor) {
+  for (const StateView* state : states) {
+    if (TensorReading value = view.Read(*state, tensor); value.present) {
+      return {state, value};
+    }
+  }
+  return {};
+}
+
+class Comparer {
+ public:
+  explicit Comparer(const CompareSpec& spec)
+      : spec_(spec), reference_(*spec.reference), run_(*spec.run) {}
+
+  Comparison Take() {
+    const std::int64_t r = spec_.first_step;
+    const StateView* start = run_.FirstState("ready");
+    if (start == nullptr) {
+      start = run_.FirstState("restored");
+    }
+    CompareState(start, r, Layer::kD1, Which::kAllButRandom);
+    if (start == nullptr) {
+      CompareFile();
+    }
+    if (!spec_.trajectory) {
+      return std::move(result_);
+    }
+    CompareBatches(r + 1, Layer::kD2);
+    CompareState(start, r, Layer::kD3, Which::kRandom);
+    CompareStep(r + 1, Layer::kD3, Layer::kD4);
+    CompareScalarsAndTensors(r + 1, Layer::kD4, Layer::kD5);
+    CompareEvents(r + 1);
+    CompareLater(r + 2, Layer::kD5);
+    const std::int64_t last = std::max(run_.LastStep(), LastBatchStep());
+    for (std::int64_t step = r + 3; step <= last && !IsFull(); ++step) {
+      CompareLater(step, Layer::kD6);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  enum class Which { kAll, kRandom, kAllButRandom, kScalars, kTensors };
+
+  static bool Selects(Which which, std::string_view component) {
+    switch (which) {
+      case Which::kRandom:
+        return IsRandomState(component);
+      case Which::kAllButRandom:
+        return !IsRandomState(component);
+      case Which::kAll:
+      case Which::kScalars:
+      case Which::kTensors:
+        return true;
+    }
+    return true;
+  }
+
+  [[nodiscard]] bool IsFull() const { return result_.differences.size() >= kMaxDifferences; }
+
+  Difference& Add(Subject subject, Divergence where) {
+    if (IsFull()) {
+      overflow_ = {subject, std::move(where), {}, -1, -1, {}};
+      return overflow_;
+    }
+    result_.differences.push_back({subject, std::move(where), {}, -1, -1, {}});
+    return result_.differences.back();
+  }
+
+  [[nodiscard]] std::int64_t LastBatchStep() const {
+    return run_.Batches().empty() ? -1 : std::get<0>(run_.Batches().rbegin()->first);
+  }
+
+  void CompareLater(std::int64_t step, Layer layer) {
+    const bool is_next = layer == Layer::kD5;
+    CompareBatches(step, is_next ? Layer::kD2 : layer);
+    CompareStep(step, layer, is_next ? Layer::kD4 : layer);
+    CompareScalarsAndTensors(step, is_next ? Layer::kD4 : layer, layer);
+    CompareEvents(step);
+  }
+
+  void CompareScalarsAndTensors(std::int64_t step, Layer scalars, Layer tensors) {
+    const StateView* state = run_.FindState("step", step);
+    CompareState(state, step, scalars, Which::kScalars);
+    CompareState(state, step, tensors, Which::kTensors);
+    // What a save is asked to write must be the state of its step, whatever the save then does.
+    CompareState(run_.FindState("request", step), step, tensors, Which::kAll);
+  }
+
+  // Scalars and tensors of one component lie side by side in causal order.
+  void CompareState(const StateView* state, std::int64_t step, Layer layer, Which which) {
+    if (state == nullptr) {
+      return;
+    }
+    const std::vector<const StateView*> expected = reference_.StatesAt(step);
+    if (expected.empty()) {
+      return;
+    }
+    const std::size_t before = result_.differences.size();
+    if (which != Which::kScalars) {
+      CompareTensors(*state, expected, layer, which);
+    }
+    if (which != Which::kTensors) {
+      CompareScalars(*state, expected, layer, which);
+    }
+    std::stable_sort(result_.differences.begin() + static_cast<std::ptrdiff_t>(before),
+                     result_.differences.end(), [](const Difference& a, const Difference& b) {
+                       return ComponentOrder(a.component) < ComponentOrder(b.component);
+                     });
+  }
+
+  void CompareTensors(const StateView& state, const std::vector<const StateView*>& expected,
+                      Layer layer, Which which) {
+    for (const int id : reference_.Order()) {
+      const TensorIdentity& tensor = reference_.Tensors()[static_cast<std::size_t>(id)];
+      if (Selects(which, tensor.record.component)) {
+        CompareTensor(state, expected, id, layer);
+      }
+    }
+    for (const int id : run_.Order()) {
+      const TensorIdentity& tensor = run_.Tensors()[static_cast<std::size_t>(id)];
+      if (Selects(which, tensor.record.component)) {
+        CompareExtra(state, expected, id, layer);
+      }
+    }
+  }
+
+  void CompareExtra(const StateView& state, const std::vector<const StateView*>& expected, int id,
+                    Layer layer) {
+    const TensorIdentity& tensor = run_.Tensors()[static_cast<std::size_t>(id)];
+    const int other = reference_.FindTensor(tensor.record.Key());
+    if (!run_.Read(state, id).present ||
+        (other >= 0 && FindTensorAt(reference_, expected, other).state != nullptr)) {
+      return;
+    }
+    Difference& difference =
+        Add(Subject::kExtraTensor, {layer, state.step, -1, tensor.record.Key(), "absent",
+                                    Describe(tensor.record), "reading \"" + state.reading + "\""});
+    difference.component = tensor.record.component;
+    difference.run_tensor = id;
+  }
+
+  void CompareTensor(const StateView& state, const std::vector<const StateView*>& expected, int id,
+                     Layer layer) {
+    const Found wanted = FindTensorAt(reference_, expected, id);
+    if (wanted.state == nullptr || !wanted.value.covered) {
+      return;  // the reference itself cannot tell
+    }
+    const TensorRecord& record = reference_.Tensors()[static_cast<std::size_t>(id)].record;
+    const int run_id = RunTensor(id);
+    const TensorReading seen = run_id < 0 ? TensorReading{} : run_.Read(state, run_id);
+    const bool is_whole = state.rank_count >= run_.World();
+    if (!seen.covered && !is_whole) {
+      return;
+    }
+    ++result_.compared_count;
+    const auto add = [&](Subject subject, int rank, std::string want, std::string got) {
+      Difference& difference = Add(subject, {layer, state.step, rank, record.Key(), std::move(want),
+                                             std::move(got), "reading \"" + state.reading + "\""});
+      difference.component = record.component;
+      difference.reference_tensor = id;
+      difference.run_tensor = run_id;
+      difference.actual = seen.sum;
+    };
+    if (!seen.present) {
+      add(Subject::kMissingTensor, -1, ShowDigest(wanted.value.sum, record), "absent");
+      return;
+    }
+    const TensorIdentity& actual = run_.Tensors()[static_cast<std::size_t>(run_id)];
+    if (!actual.conflict.empty() || actual.record.dtype != record.dtype ||
+        actual.record.global_shape != record.global_shape) {
+      add(Subject::kDescription, -1, Describe(record),
+          actual.conflict.empty() ? Describe(actual.record) : actual.conflict);
+    } else if (seen.disagreeing_rank >= 0) {
+      add(Subject::kReplicas, seen.disagreeing_rank, "replicas of equal bits",
+          fmt::format("rank {} holds other bits than its peers", seen.disagreeing_rank));
+    } else if (!seen.covered) {
+      add(Subject::kCoverage, -1, "each element exactly once", "holes or overlaps between ranks");
+    } else if (!(seen.sum == wanted.value.sum)) {
+      add(Subject::kTensor, -1, ShowDigest(wanted.value.sum, record),
+          ShowDigest(seen.sum, actual.record));
+    } else if (actual.record.alias_of != record.alias_of && layer <= Layer::kD3) {
+      add(Subject::kAlias, -1, DescribeAlias(record.alias_of),
+          DescribeAlias(actual.record.alias_of));
+    }
+  }
+
+  // Without any reading of the live state, the file is the only witness.
+  void CompareFile() {
+    if (spec_.loaded == nullptr) {
+      return;
+    }
+    for (const int id : reference_.Order()) {
+      const TensorRecord& record = reference_.Tensors()[static_cast<std::size_t>(id)].record;
+      if (ReadingsOf(spec_, id).file != ReadingState::kDifferent) {
+        continue;
+      }
+      const StoredTensor& stored = spec_.loaded->tensors.at(record.Key());
+      Difference& difference =
+          Add(Subject::kTensor, {Layer::kD1, spec_.first_step, -1, record.Key(), "the reference's",
+                                 ShowDigest(stored.sum, stored.record), "in the file"});
+      difference.component = record.component;
+      difference.reference_tensor = id;
+      difference.actual = stored.sum;
+    }
+  }
+
+  int RunTensor(int reference_tensor) {
+    if (run_tensor_.empty()) {
+      for (const TensorIdentity& tensor : reference_.Tensors()) {
+        run_tensor_.push_back(run_.FindTensor(tensor.record.Key()));
+      }
+    }
+    return run_tensor_[static_cast<std::size_t>(reference_tensor)];
+  }
+
+  void CompareScalars(const StateView& state, const std::vector<const StateView*>& expected,
+                      Layer layer, Which which) {
+    std::map<std::string, const RankValues*> wanted;
+    for (const StateView* view : expected) {
+      for (const auto& [name, values] : view->scalars) {
+        wanted.try_emplace(name, &values);
+      }
+    }
+    for (const auto& [name, values] : wanted) {
+      if (!Selects(which, name)) {
+        continue;
+      }
+      const auto seen = state.scalars.find(name);
+      static const RankValues none;
+      CompareScalar({layer, state.step, -1, name, {}, {}, "reading \"" + state.reading + "\""},
+                    *values, seen == state.scalars.end() ? none : seen->second,
+                    state.rank_count >= run_.World());
+    }
+  }
+
+  void CompareScalar(Divergence where, const RankValues& wanted, const RankValues& seen,
+                     bool is_whole) {
+    if (seen.empty()) {
+      if (is_whole) {
+        where.expected = wanted.front().second;
+        where.actual = "absent";
+        AddScalar(std::move(where));
+      }
+      return;
+    }
+    for (const auto& [rank, value] : seen) {
+      const std::string* want = ValueFor(wanted, rank);
+      if (want == nullptr) {
+        continue;
+      }
+      ++result_.compared_count;
+      if (*want != value) {
+        where.rank = seen.size() > 1 ? rank : -1;
+        where.expected = *want;
+        where.actual = value;
+        AddScalar(std::move(where));
+        return;
+      }
+    }
+  }
+
+  void AddScalar(Divergence where) {
+    const std::string name = where.name;
+    Add(Subject::kScalar, std::move(where)).component = name;
+  }
+
+  // What `rank` should have: the value of all, or its own where the reference's ranks differ. Null:
+  // a value per rank cannot be asked at another world size.
+  const std::string* ValueFor(const RankValues& wanted, int rank) const {
+    const bool agree = std::all_of(wanted.begin(), wanted.end(), [&](const auto& value) {
+      return value.second == wanted.front().second;
+    });
+    if (agree) {
+      return &wanted.front().second;
+    }
+    if (reference_.World() != run_.World()) {
+      return nullptr;
+    }
+    const auto at = std::find_if(wanted.begin(), wanted.end(),
+                                 [&](const auto& value) { return value.first == rank; });
+    return at == wanted.end() ? nullptr : &at->second;
+  }
+
+  void CompareBatches(std::int64_t step, Layer layer) {
+    const BatchKey first(step, -1, -1);
+    auto wanted = reference_.Batches().lower_bound(first);
+    auto seen = run_.Batches().lower_bound(first);
+    const auto in_step = [step](const auto& at, const auto& batches) {
+      return at != batches.end() && std::get<0>(at->first) == step;
+    };
+    const bool is_done = run_.LastStep() >= step;
+    while (in_step(wanted, reference_.Batches()) || in_step(seen, run_.Batches())) {
+      const bool has_wanted = in_step(wanted, reference_.Batches());
+      const bool has_seen = in_step(seen, run_.Batches());
+      if (has_wanted && (!has_seen || wanted->first < seen->first)) {
+        if (is_done) {
+          AddBatch(layer, wanted->first, wanted->second.rank, "recorded", "absent");
+        }
+        ++wanted;
+      } else if (has_seen && (!has_wanted || seen->first < wanted->first)) {
+        if (reference_.LastStep() >= step) {
+          AddBatch(layer, seen->first, seen->second.rank, "absent", "recorded");
+        }
+        ++seen;
+      } else {
+        CompareBatch(layer, step, (wanted++)->second, (seen++)->second);
+      }
+    }
+  }
+
+  void AddBatch(Layer layer, const BatchKey& key, int rank, std::string want, std::string got) {
+    Add(Subject::kBatch,
+        {layer, std::get<0>(key), rank, "micro-batch", std::move(want), std::move(got),
+         fmt::format("micro-batch {}, worker {}", std::get<1>(key), std::get<2>(key))});
+  }
+
+  void CompareBatch(Layer layer, std::int64_t step, const BatchView& wanted,
+                    const BatchView& seen) {
+    ++result_.compared_count;
+    const std::string detail =
+        fmt::format("micro-batch {}, worker {}", seen.record->micro, seen.record->worker);
+    if (wanted.record->ids != seen.record->ids) {
+      Add(Subject::kIds, {layer, step, seen.rank, "sample ids", Show(wanted.record->ids),
+                          Show(seen.record->ids), detail});
+    } else if (wanted.record->content != seen.record->content) {
+      Add(Subject::kContent, {layer, step, seen.rank, "batch content", wanted.record->content,
+                              seen.record->content, detail + "; the ids are equal"});
+    } else if (wanted.times != seen.times) {
+      Add(Subject::kBatch,
+          {layer, step, seen.rank, "micro-batch", fmt::format("recorded {} times", wanted.times),
+           fmt::format("recorded {} times", seen.times), detail});
+    }
+  }
+
+  void CompareStep(std::int64_t step, Layer loss, Layer rates) {
+    const auto wanted = reference_.Steps().find(step);
+    const auto seen = run_.Steps().find(step);
+    if (wanted == reference_.Steps().end()) {
+      return;
+    }
+    if (seen == run_.Steps().end()) {
+      if (run_.LastStep() > step) {
+        Add(Subject::kStep, {loss, step, -1, "step", "recorded", "absent", {}});
+      }
+      return;
+    }
+    CompareRanks<StepRecord>({loss, step, -1, "loss", {}, {}, {}}, Subject::kLoss, *wanted, *seen,
+                             [](const StepRecord& record) { return Show(record.loss); });
+    CompareRanks<StepRecord>({rates, step, -1, "learning rate", {}, {}, {}}, Subject::kLearningRate,
+                             *wanted, *seen,
+                             [](const StepRecord& record) { return Show(record.learning_rate); });
+    CompareRanks<StepRecord>({rates, step, -1, "weight decay", {}, {}, {}}, Subject::kWeightDecay,
+                             *wanted, *seen,
+                             [](const StepRecord& record) { return Show(record.weight_decay); });
+  }
+
+  template <typename Record>
+  void CompareRanks(Divergence where, Subject subject,
+                    const typename ByStep<Record>::value_type& wanted,
+                    const typename ByStep<Record>::value_type& seen,
+                    const std::function<std::string(const Record&)>& show) {
+    const auto texts = [&](const auto& records) {
+      RankValues values;
+      for (const auto& [rank, record] : records.second) {
+        values.emplace_back(rank, show(*record));
+      }
+      return values;
+    };
+    const RankValues want = texts(wanted);
+    for (const auto& [rank, value] : texts(seen)) {
+      const std::string* expected = ValueFor(want, rank);
+      if (expected == nullptr) {
+        continue;
+      }
+      ++result_.compared_count;
+      if (*expected != value) {
+        where.rank = seen.second.size() > 1 ? rank : -1;
+        where.expected = *expected;
+        where.actual = value;
+        Add(subject, std::move(where));
+        return;
+      }
+    }
+  }
+
+  void CompareEvents(std::int64_t step) {
+    const auto eval = reference_.Evals().find(step);
+    const auto seen_eval = run_.Evals().find(step);
+    if (eval != reference_.Evals().end() && seen_eval != run_.Evals().end()) {
+      CompareRanks<EvalRecord>({Layer::kD6, step, -1, "evaluation loss", {}, {}, {}},
+                               Subject::kEval, *eval, *seen_eval,
+                               [](const EvalRecord& record) { return Show(record.loss); });
+    } else if (eval != reference_.Evals().end() && run_.LastStep() > step) {
+      Add(Subject::kEval, {Layer::kD6, step, -1, "evaluation", "recorded", "absent", {}});
+    }
+    const auto epoch = reference_.Epochs().find(step);
+    const auto seen_epoch = run_.Epochs().find(step);
+    if (epoch != reference_.Epochs().end() && seen_epoch != run_.Epochs().end()) {
+      CompareRanks<EpochRecord>(
+          {Layer::kD6, step, -1, "epoch", {}, {}, {}}, Subject::kEpoch, *epoch, *seen_epoch,
+          [](const EpochRecord& record) { return std::to_string(record.epoch); });
+    }
+  }
+
+  const CompareSpec& spec_;
+  const RunView& reference_;
+  const RunView& run_;
+  std::vector<int> run_tensor_;
+  Comparison result_;
+  Difference overflow_;
+};
+
+ReadingState StateOf(const CompareSpec& spec, const StateView* state, int reference_tensor,
+                     const TensorReading& wanted) {
+  if (state == nullptr) {
+    return ReadingState::kUnknown;
+  }
+  const TensorRecord& record =
+      spec.reference->Tensors()[static_cast<std::size_t>(reference_tensor)].record;
+  const int tensor = spec.run->FindTensor(record.Key());
+  const TensorReading seen = tensor < 0 ? TensorReading{} : spec.run->Read(*state, tensor);
+  if (!seen.present) {
+    return ReadingState::kAbsent;
+  }
+  return seen.sum == wanted.sum ? ReadingState::kEqual : ReadingState::kDifferent;
+}
+
+}  // namespace
+
+Comparison Compare(const CompareSpec& spec) { return Comparer(spec).Take(); }
+
+TensorReadings ReadingsOf(const CompareSpec& spec, int reference_tensor) {
+  TensorReadings readings;
+  const Found wanted =
+      FindTensorAt(*spec.reference, spec.reference->StatesAt(spec.first_step), reference_tensor);
+  if (wanted.state == nullptr) {
+    return readings;
+  }
+  readings.restored =
+      StateOf(spec, spec.run->FirstState("restored"), reference_tensor, wanted.value);
+  readings.ready = StateOf(spec, spec.run->FirstState("ready"), reference_tensor, wanted.value);
+  if (spec.loaded != nullptr && spec.loaded->error.empty()) {
+    const TensorRecord& record =
+        spec.reference->Tensors()[static_cast<std::size_t>(reference_tensor)].record;
+    const auto stored = spec.loaded->tensors.find(record.Key());
+    if (stored == spec.loaded->tensors.end()) {
+      readings.file = ReadingState::kAbsent;
+    } else {
+      readings.file = stored->second.covered && stored->second.sum == wanted.value.sum
+                          ? ReadingState::kEqual
+                          : ReadingState::kDifferent;
+    }
+  }
+  return readings;
+}
+
+std::string Show(const TensorReadings& readings) {
+  std::vector<std::string> parts;
+  const auto add = [&](const char* where, ReadingState state) {
+    switch (state) {
+      case ReadingState::kUnknown:
+        return;
+      case ReadingState::kAbsent:
+        parts.push_back(fmt::format("{}: absent", where));
+        return;
+      case ReadingState::kEqual:
+        parts.push_back(fmt::format("{}: equal", where));
+        return;
+      case ReadingState::kDifferent:
+        parts.push_back(fmt::format("{}: different", where));
+        return;
+    }
+  };
+  add("in the file", readings.file);
+  add("after the load", readings.restored);
+  add("before the first forward", readings.ready);
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+}  // namespace reprise
