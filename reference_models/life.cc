@@ -1,0 +1,17 @@
+#include "reference_models/life.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+namespace reprise::models {
+
+int Finish(const Status& status) {
+  if (status) return 0;
+  const bool is_usage = status.error().code == ErrorCode::kUsage;
+  if (is_usage && status.error().message.empty()) return 0;  // --help
+  fmt::print(stderr, "transformer: {}\n", status.error().ToString());
+  return is_usage ? 2 : 1;
+}
+
+}  // namespace reprise::models
