@@ -97,6 +97,7 @@ OrderedJson CaseJson(const CaseReport& report, bool proven) {
           {"fault", DecidingFaultJson(the_case)},
           {"faults", std::move(faults)},
           {"world", the_case.world},
+          {"reference_world", the_case.reference_world},
           {"restarts", the_case.world.empty() ? 0 : the_case.world.size() - 1},
           {"save_mode", the_case.save_mode},
           {"model", ModelOf(the_case)},
@@ -117,6 +118,7 @@ OrderedJson CaseJson(const CaseReport& report, bool proven) {
           {"expect", ExpectJson(report.expect)},
           {"met", report.met},
           {"unmet_why", TextOrNull(report.unmet_why)},
+          {"confirmation", TextOrNull(report.confirmation)},
           {"wall_s", report.wall_s}};
 }
 

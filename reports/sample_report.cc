@@ -14,11 +14,13 @@ CaseReport MakeCase(std::string id, std::vector<Fault> faults, std::vector<int> 
                     Verdict verdict) {
   CaseReport report;
   report.replay = "reprise replay reprise-out/" + id;
+  const int reference_world = world.front();
   report.the_case = {.id = std::move(id),
                      .scenario = kScenario,
                      .target = "transformer",
                      .faults = std::move(faults),
-                     .world = std::move(world)};
+                     .world = std::move(world),
+                     .reference_world = reference_world};
   report.outcome.verdict = verdict;
   report.outcome.restored_step = 20;
   report.outcome.expected_step = 20;
@@ -59,6 +61,7 @@ CaseReport UnexpectedFinding(const std::string& payload) {
                           "D6 step 40: loss", "D6 step 48: loss", "D6 step 48: evaluation"};
   report.met = false;
   report.unmet_why = "expected no finding";
+  report.confirmation = "diverged, at the same place" + payload;
   return report;
 }
 

@@ -206,6 +206,7 @@ std::vector<std::pair<std::string, std::string>> CaseFacts(const CaseReport& rep
   }
   add("cause", ForReading(outcome.cause));
   add("evidence", ForReading(outcome.evidence));
+  add("again", ForReading(report.confirmation));
   add("then", JoinConsequences(outcome.consequences));
   add("unmet", ForReading(report.unmet_why));
   return facts;
