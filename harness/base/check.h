@@ -13,11 +13,11 @@ namespace reprise {
 }  // namespace reprise
 
 // REPRISE_CHECK(rank < world, fmt::format("rank {} of {}", rank, world));
-#define REPRISE_CHECK(expression, seen)                                       \
-  do {                                                                        \
-    if (!(expression)) {                                                      \
-      ::reprise::CheckFailed(__FILE__, __LINE__, #expression, (seen));        \
-    }                                                                         \
+#define REPRISE_CHECK(expression, seen)                                \
+  do {                                                                 \
+    if (!(expression)) {                                               \
+      ::reprise::CheckFailed(__FILE__, __LINE__, #expression, (seen)); \
+    }                                                                  \
   } while (false)
 
 #endif  // REPRISE_HARNESS_BASE_CHECK_H_

@@ -14,15 +14,16 @@
 
 namespace reprise {
 
-// Whole content of a regular file. Fails with kNotFound, kCorrupt (larger than `max_bytes`, or not a
-// regular file) or kSystem.
+// Whole content of a regular file. Fails with kNotFound, kCorrupt (larger than `max_bytes`, or not
+// a regular file) or kSystem.
 Result<std::string> ReadFile(const std::filesystem::path& path, std::uint64_t max_bytes);
 
 // `length` bytes from `offset_bytes`; kCorrupt when the file is shorter.
 Result<std::string> ReadFileRange(const std::filesystem::path& path, std::uint64_t offset_bytes,
                                   std::uint64_t length_bytes);
 
-// Old or new content, never a part: a temporary file beside it, then rename. Not synced to the disk.
+// Old or new content, never a part: a temporary file beside it, then rename. Not synced to the
+// disk.
 Status WriteFileAtomically(const std::filesystem::path& path, std::string_view content);
 
 // Appends with a single write(2); creates the file.

@@ -65,7 +65,8 @@ class StrictHandler : public nlohmann::detail::json_sax_dom_parser<Json> {
   std::string problem_;
 };
 
-// "[json.exception.parse_error.101] parse error at line 1, column 3: text" -> "line 1, column 3: text"
+// "[json.exception.parse_error.101] parse error at line 1, column 3: text" -> "line 1, column 3:
+// text"
 std::string PlainMessage(std::string text) {
   if (const auto at = text.find("parse error at "); at != std::string::npos) {
     return text.substr(at + std::string_view("parse error at ").size());
@@ -96,7 +97,8 @@ Result<Json> ParseJson(std::string_view text, const std::string& where) {
   if (Json::sax_parse(text.begin(), text.end(), &handler)) {
     return result;
   }
-  return Fail(ErrorCode::kInvalidInput, "not valid JSON: " + PlainMessage(handler.Problem()), where);
+  return Fail(ErrorCode::kInvalidInput, "not valid JSON: " + PlainMessage(handler.Problem()),
+              where);
 }
 
 std::string DumpJson(const Json& value, int indent) {
@@ -123,16 +125,24 @@ std::optional<std::string> NearestWord(std::string_view word,
 
 std::string DescribeJson(const Json& value) {
   switch (value.type()) {
-    case Json::value_t::null: return "null";
-    case Json::value_t::object: return "an object";
-    case Json::value_t::array: return "an array";
-    case Json::value_t::string: return fmt::format("the string \"{}\"", value.get<std::string>());
-    case Json::value_t::boolean: return value.get<bool>() ? "true" : "false";
+    case Json::value_t::null:
+      return "null";
+    case Json::value_t::object:
+      return "an object";
+    case Json::value_t::array:
+      return "an array";
+    case Json::value_t::string:
+      return fmt::format("the string \"{}\"", value.get<std::string>());
+    case Json::value_t::boolean:
+      return value.get<bool>() ? "true" : "false";
     case Json::value_t::number_integer:
-    case Json::value_t::number_unsigned: return "the integer " + DumpJson(value);
-    case Json::value_t::number_float: return "the number " + DumpJson(value);
+    case Json::value_t::number_unsigned:
+      return "the integer " + DumpJson(value);
+    case Json::value_t::number_float:
+      return "the number " + DumpJson(value);
     case Json::value_t::binary:
-    case Json::value_t::discarded: break;
+    case Json::value_t::discarded:
+      break;
   }
   return "something else";
 }
@@ -140,8 +150,8 @@ std::string DescribeJson(const Json& value) {
 JsonFields::JsonFields(const Json& value, std::string where)
     : value_(&value), where_(std::move(where)) {
   if (!value.is_object()) {
-    error_ = Error{ErrorCode::kInvalidInput, "expected an object, found " + DescribeJson(value),
-                   where_};
+    error_ =
+        Error{ErrorCode::kInvalidInput, "expected an object, found " + DescribeJson(value), where_};
   }
 }
 

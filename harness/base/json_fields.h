@@ -1,7 +1,7 @@
 // Strict reading of a JSON object: each field named once, typed, and nothing left over.
 //
-// Errors say where ("smoke.json: cases[2].fault.rank"), what was expected and what was seen; an unknown
-// field names the nearest known one. Includes nlohmann's types: for .cc files only.
+// Errors say where ("smoke.json: cases[2].fault.rank"), what was expected and what was seen; an
+// unknown field names the nearest known one. Includes nlohmann's types: for .cc files only.
 
 #ifndef REPRISE_HARNESS_BASE_JSON_FIELDS_H_
 #define REPRISE_HARNESS_BASE_JSON_FIELDS_H_
@@ -32,8 +32,8 @@ std::string DumpJson(const OrderedJson& value, int indent = -1);
 std::optional<std::string> NearestWord(std::string_view word,
                                        const std::vector<std::string>& known);
 
-// Usage: get every field, then `REPRISE_RETURN_IF_ERROR(fields.Finish())`. The first error is kept and
-// returned by Finish(); getters return a default after it, so callers need not test in between.
+// Usage: get every field, then `REPRISE_RETURN_IF_ERROR(fields.Finish())`. The first error is kept
+// and returned by Finish(); getters return a default after it, so callers need not test in between.
 class JsonFields {
  public:
   // `value` must outlive this object. An error is kept when it is not an object.

@@ -66,7 +66,7 @@ struct AttemptResult {
   std::chrono::microseconds wall_time{0};
   std::int64_t tracer_stop_count = 0;
   std::vector<std::string> blind_spots;  // what could not be observed, in words
-  std::string stacks;                    // of all ranks of a hung attempt: /proc/PID/{stack,wchan,syscall}
+  std::string stacks;  // of all ranks of a hung attempt: /proc/PID/{stack,wchan,syscall}
 };
 
 }  // namespace reprise

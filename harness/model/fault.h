@@ -21,7 +21,8 @@ struct Fault {
 
 enum class ParamType { kInteger, kEnum, kText };
 
-// What the values of a parameter refer to: lets a plan check them against a run and enumerate "all".
+// What the values of a parameter refer to: lets a plan check them against a run and enumerate
+// "all".
 enum class ParamDomain {
   kPlain,
   kRank,       // a rank, also inside a choice ("rank:1"); -1 and other choices mean no single one
@@ -33,10 +34,10 @@ enum class ParamDomain {
 // How a plug-in describes one parameter; scenario loader, `reprise list`, docs and reports read it.
 struct ParamSpec {
   std::string name;
-  std::string help;   // with the unit: "completed optimizer steps"
+  std::string help;  // with the unit: "completed optimizer steps"
   ParamType type = ParamType::kInteger;
-  std::string fallback = {};         // empty: the parameter is required
-  long long min = 0;                 // of kInteger
+  std::string fallback = {};  // empty: the parameter is required
+  long long min = 0;          // of kInteger
   long long max = 1'000'000'000;
   std::vector<std::string> choices = {};  // of kEnum; one that ends in ":" takes an integer >= 0
   ParamDomain domain = ParamDomain::kPlain;

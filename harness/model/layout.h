@@ -23,7 +23,7 @@ struct LayoutRegion {
   std::int64_t offset_bytes = 0;
   std::int64_t length_bytes = 0;
   RegionKind kind = RegionKind::kTensorData;
-  int rank = -1;        // that wrote it; -1 where it belongs to all
+  int rank = -1;            // that wrote it; -1 where it belongs to all
   std::string tensor = {};  // Key() of the tensor, for kTensorData
   DType dtype = DType::kU8;
   Shape global_shape = {};

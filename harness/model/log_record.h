@@ -35,7 +35,7 @@ struct NamesRecord {
 // The target has loaded a checkpoint (or, with step 0 and an empty name, has found none).
 struct RestoredRecord {
   std::int64_t step = 0;
-  std::string checkpoint;        // name of the checkpoint inside the folder: "step-00000020"
+  std::string checkpoint;            // name of the checkpoint inside the folder: "step-00000020"
   std::vector<std::string> refused;  // newer ones that were looked at and not used, with the reason
 };
 
@@ -67,7 +67,7 @@ struct StepRecord {  // the update and all that follows it (schedule, EMA, …) 
 struct StateRecord {
   std::string reading;  // "request" | "restored" | "ready" | "step"
   std::int64_t step = 0;
-  std::map<int, DigestSum> tensors;  // by number
+  std::map<int, DigestSum> tensors;            // by number
   std::map<std::string, std::string> scalars;  // "data.position": "12", "scheduler.step": "20" …
 };
 
@@ -93,10 +93,9 @@ struct EndRecord {
   std::int64_t step = 0;
 };
 
-using LogRecord =
-    std::variant<StartRecord, NamesRecord, RestoredRecord, ReadyRecord, MicroBatchRecord,
-                 OptimizerRecord, StepRecord, StateRecord, SaveBeginRecord, SaveAckRecord,
-                 EvalRecord, EpochRecord, EndRecord>;
+using LogRecord = std::variant<StartRecord, NamesRecord, RestoredRecord, ReadyRecord,
+                               MicroBatchRecord, OptimizerRecord, StepRecord, StateRecord,
+                               SaveBeginRecord, SaveAckRecord, EvalRecord, EpochRecord, EndRecord>;
 
 // One rank's records of one attempt.
 struct Logbook {

@@ -16,21 +16,23 @@ namespace reprise {
 
 // What a scenario expects of a case. A case without expectation must not be a finding.
 struct Expectation {
-  std::vector<Verdict> verdicts;     // any of these; empty: any that is no finding
-  std::string cause;                 // exact text; empty: not looked at
+  std::vector<Verdict> verdicts;  // any of these; empty: any that is no finding
+  std::string cause;              // exact text; empty: not looked at
   std::optional<Layer> layer;
   std::optional<std::int64_t> step;
-  std::string name;                  // Divergence::name; empty: not looked at
+  std::string name;  // Divergence::name; empty: not looked at
 };
 
 struct CaseReport {
   Case the_case;
   Outcome outcome;
   std::optional<Expectation> expect;
-  bool met = true;         // the expectation, or, without one, that it is no finding
-  std::string unmet_why;   // what differs from the expectation
+  bool met = true;        // the expectation, or, without one, that it is no finding
+  std::string unmet_why;  // what differs from the expectation
+  std::string
+      confirmation;  // of a finding: what a repetition from a cold start said; empty: none ran
   double wall_s = 0;
-  std::string replay;      // command that shows it again
+  std::string replay;  // command that shows it again
 };
 
 struct Calibration {
@@ -45,7 +47,7 @@ struct TargetReport {
   std::vector<std::string> blind_spots;
   std::map<std::string, std::string> versions;
   Calibration calibration;
-  std::vector<std::string> exercised;      // components of the state that changed in the reference
+  std::vector<std::string> exercised;  // components of the state that changed in the reference
   std::vector<std::string> not_exercised;
 };
 
@@ -68,11 +70,11 @@ struct Report {
   std::string run_directory;
   std::vector<std::string> scenarios;
   std::vector<TargetReport> targets;
-  std::vector<CaseReport> cases;  // in the order of the plan
-  std::vector<Finding> findings;  // derived by Summarise()
+  std::vector<CaseReport> cases;       // in the order of the plan
+  std::vector<Finding> findings;       // derived by Summarise()
   std::map<std::string, int> summary;  // verdict -> number of cases
   int planned_case_count = 0;
-  std::string cut;    // where a budget cut the plan; empty: not cut
+  std::string cut;  // where a budget cut the plan; empty: not cut
   double wall_s = 0;
   int exit_status = 0;
 };

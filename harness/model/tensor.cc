@@ -14,10 +14,18 @@ struct DTypeEntry {
 };
 
 constexpr std::array<DTypeEntry, 13> kDTypes = {{
-    {DType::kBool, 1, "BOOL"}, {DType::kU8, 1, "U8"},     {DType::kI8, 1, "I8"},
-    {DType::kI16, 2, "I16"},   {DType::kU16, 2, "U16"},   {DType::kF16, 2, "F16"},
-    {DType::kBF16, 2, "BF16"}, {DType::kI32, 4, "I32"},   {DType::kU32, 4, "U32"},
-    {DType::kF32, 4, "F32"},   {DType::kI64, 8, "I64"},   {DType::kU64, 8, "U64"},
+    {DType::kBool, 1, "BOOL"},
+    {DType::kU8, 1, "U8"},
+    {DType::kI8, 1, "I8"},
+    {DType::kI16, 2, "I16"},
+    {DType::kU16, 2, "U16"},
+    {DType::kF16, 2, "F16"},
+    {DType::kBF16, 2, "BF16"},
+    {DType::kI32, 4, "I32"},
+    {DType::kU32, 4, "U32"},
+    {DType::kF32, 4, "F32"},
+    {DType::kI64, 8, "I64"},
+    {DType::kU64, 8, "U64"},
     {DType::kF64, 8, "F64"},
 }};
 
@@ -63,8 +71,7 @@ std::optional<Slice> Intersect(const Slice& a, const Slice& b) {
   Slice common;
   for (std::size_t d = 0; d < a.offsets.size(); ++d) {
     const std::int64_t begin = std::max(a.offsets[d], b.offsets[d]);
-    const std::int64_t end =
-        std::min(a.offsets[d] + a.extents[d], b.offsets[d] + b.extents[d]);
+    const std::int64_t end = std::min(a.offsets[d] + a.extents[d], b.offsets[d] + b.extents[d]);
     if (begin >= end) {
       return std::nullopt;
     }

@@ -59,8 +59,8 @@ struct TensorRecord {
   [[nodiscard]] std::string Key() const { return kind + "/" + path; }
 };
 
-// Raw, additive digest of some elements of a tensor (docs/logbook.md, "Digest"): the sum of the parts
-// of a tensor, lane by lane modulo 2^64, is the sum of the whole.
+// Raw, additive digest of some elements of a tensor (docs/logbook.md, "Digest"): the sum of the
+// parts of a tensor, lane by lane modulo 2^64, is the sum of the whole.
 struct DigestSum {
   std::uint64_t a = 0;
   std::uint64_t b = 0;

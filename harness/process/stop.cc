@@ -1,6 +1,7 @@
 #include "harness/process/stop.h"
 
 #include <csignal>
+#include <initializer_list>
 
 namespace reprise {
 namespace {

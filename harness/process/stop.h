@@ -1,4 +1,5 @@
-// The process-wide request to stop: SIGINT, SIGTERM and SIGHUP set it, every wait of ours looks at it.
+// The process-wide request to stop: SIGINT, SIGTERM and SIGHUP set it, every wait of ours looks at
+// it.
 
 #ifndef REPRISE_HARNESS_PROCESS_STOP_H_
 #define REPRISE_HARNESS_PROCESS_STOP_H_

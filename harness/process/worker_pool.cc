@@ -170,8 +170,8 @@ class Pool {
     const std::size_t index = *workers_[i].index;
     std::uint64_t size = 0;
     std::string text;
-    bool alive = ReceiveAll(workers_[i].socket.Get(), &size, sizeof(size)) &&
-                 size <= kMaxResultBytes;
+    bool alive =
+        ReceiveAll(workers_[i].socket.Get(), &size, sizeof(size)) && size <= kMaxResultBytes;
     if (alive) {
       text.resize(size);
       alive = ReceiveAll(workers_[i].socket.Get(), text.data(), size);

@@ -61,9 +61,8 @@ TEST(WorkerPoolTest, AWorkerThatDiesCostsOnlyItsPiece) {
 
 TEST(WorkerPoolTest, ReturningFalseHandsOutNothingMore) {
   int done = 0;
-  ASSERT_TRUE(RunInWorkers(100, 1, Squares, [&](std::size_t, const Result<std::string>&) {
-    return ++done < 3;
-  }));
+  ASSERT_TRUE(RunInWorkers(100, 1, Squares,
+                           [&](std::size_t, const Result<std::string>&) { return ++done < 3; }));
   EXPECT_EQ(done, 3);
 }
 

@@ -143,8 +143,8 @@ Result<AttemptResult> LoadAttempt(const fs::path& folder) {
   for (std::size_t end = text.find('\n'); end != std::string::npos;
        begin = end + 1, end = text.find('\n', begin), ++line) {
     const std::string where = fmt::format("{}:{}", path.string(), line);
-    REPRISE_ASSIGN_OR_RETURN(
-        const Json json, ParseJson(std::string_view(text).substr(begin, end - begin), where));
+    REPRISE_ASSIGN_OR_RETURN(const Json json,
+                             ParseJson(std::string_view(text).substr(begin, end - begin), where));
     if (line == 1) {
       REPRISE_ASSIGN_OR_RETURN(head, DecodeHead(json, where));
     } else {

@@ -94,16 +94,12 @@ Result<Divergence> DecodeDivergence(const Json& json, const std::string& where) 
 }
 
 OrderedJson EncodeOutcome(const Outcome& outcome) {
-  OrderedJson json = {{"verdict", ToText(outcome.verdict)},
-                      {"why", outcome.why},
-                      {"restored_step", outcome.restored_step},
-                      {"expected_step", outcome.expected_step},
-                      {"lost_steps", outcome.lost_steps},
-                      {"recovery_us", ToMicroseconds(outcome.recovery_s)},
-                      {"announced", outcome.announced},
-                      {"cause", outcome.cause},
-                      {"evidence", outcome.evidence},
-                      {"consequences", outcome.consequences}};
+  OrderedJson json = {
+      {"verdict", ToText(outcome.verdict)},     {"why", outcome.why},
+      {"restored_step", outcome.restored_step}, {"expected_step", outcome.expected_step},
+      {"lost_steps", outcome.lost_steps},       {"recovery_us", ToMicroseconds(outcome.recovery_s)},
+      {"announced", outcome.announced},         {"cause", outcome.cause},
+      {"evidence", outcome.evidence},           {"consequences", outcome.consequences}};
   if (outcome.divergence) {
     json["divergence"] = EncodeDivergence(*outcome.divergence);
   }
@@ -133,8 +129,8 @@ Result<Outcome> DecodeOutcome(const Json& json, const std::string& where) {
 }
 
 OrderedJson EncodeExpectation(const Expectation& expect) {
-  OrderedJson json = {{"verdicts", OrderedJson::array()}, {"cause", expect.cause},
-                      {"name", expect.name}};
+  OrderedJson json = {
+      {"verdicts", OrderedJson::array()}, {"cause", expect.cause}, {"name", expect.name}};
   for (const Verdict verdict : expect.verdicts) {
     json["verdicts"].push_back(ToText(verdict));
   }
@@ -240,10 +236,12 @@ OrderedJson EncodeCase(const CaseReport& report) {
                       {"target", the_case.target},
                       {"faults", OrderedJson::array()},
                       {"world", the_case.world},
+                      {"reference_world", the_case.reference_world},
                       {"save_mode", the_case.save_mode},
                       {"outcome", EncodeOutcome(report.outcome)},
                       {"met", report.met},
                       {"unmet_why", report.unmet_why},
+                      {"confirmation", report.confirmation},
                       {"wall_us", ToMicroseconds(report.wall_s)},
                       {"replay", report.replay}};
   for (const Fault& fault : the_case.faults) {
@@ -264,28 +262,29 @@ Result<CaseReport> DecodeCase(const Json& json, const std::string& where) {
   REPRISE_ASSIGN_OR_RETURN(report.the_case.faults,
                            DecodeFaults(fields.RequiredArray("faults"), where));
   report.the_case.world = IntegerList(&fields, "world");
+  report.the_case.reference_world =
+      static_cast<int>(fields.RequiredInteger("reference_world", 1, 1 << 20));
   report.the_case.save_mode = fields.RequiredString("save_mode");
   if (const Json* outcome = fields.RequiredObject("outcome")) {
     REPRISE_ASSIGN_OR_RETURN(report.outcome, DecodeOutcome(*outcome, fields.WhereField("outcome")));
   }
   report.met = fields.OptionalBool("met", false);
   report.unmet_why = fields.RequiredString("unmet_why");
+  report.confirmation = fields.OptionalString("confirmation", "");
   report.wall_s = FromMicroseconds(fields.RequiredInteger("wall_us", 0, kAny));
   report.replay = fields.RequiredString("replay");
   if (const Json* expect = fields.Optional("expect")) {
-    REPRISE_ASSIGN_OR_RETURN(report.expect, DecodeExpectation(*expect, fields.WhereField("expect")));
+    REPRISE_ASSIGN_OR_RETURN(report.expect,
+                             DecodeExpectation(*expect, fields.WhereField("expect")));
   }
   REPRISE_RETURN_IF_ERROR(fields.FinishAllowingUnknown());
   return report;
 }
 
 OrderedJson EncodeOperation(const Operation& operation) {
-  OrderedJson json = {{"kind", ToText(operation.kind)},
-                      {"address", operation.address.ToText()},
-                      {"pid", operation.pid},
-                      {"call", operation.call},
-                      {"path", operation.path},
-                      {"result", operation.result}};
+  OrderedJson json = {{"kind", ToText(operation.kind)}, {"address", operation.address.ToText()},
+                      {"pid", operation.pid},           {"call", operation.call},
+                      {"path", operation.path},         {"result", operation.result}};
   if (!operation.second_path.empty()) {
     json["second_path"] = operation.second_path;
   }
@@ -294,10 +293,9 @@ OrderedJson EncodeOperation(const Operation& operation) {
   json["offset"] = operation.offset_bytes;
   json["length"] = operation.length_bytes;
   json["mode"] = operation.mode;
-  for (const auto& [name, flag] : {std::pair{"creates", operation.creates},
-                                   std::pair{"truncates", operation.truncates},
-                                   std::pair{"excludes", operation.excludes},
-                                   std::pair{"exchanges", operation.exchanges}}) {
+  for (const auto& [name, flag] :
+       {std::pair{"creates", operation.creates}, std::pair{"truncates", operation.truncates},
+        std::pair{"excludes", operation.excludes}, std::pair{"exchanges", operation.exchanges}}) {
     if (flag) {
       json[name] = true;
     }
@@ -308,8 +306,8 @@ OrderedJson EncodeOperation(const Operation& operation) {
 Result<Operation> DecodeOperation(const Json& json, const std::string& where) {
   JsonFields fields(json, where);
   Operation operation;
-  operation.kind = Word<OperationKind>(&fields, "kind", ParseOperationKind)
-                       .value_or(OperationKind::kOpen);
+  operation.kind =
+      Word<OperationKind>(&fields, "kind", ParseOperationKind).value_or(OperationKind::kOpen);
   const auto address = OperationAddress::Parse(fields.RequiredString("address"));
   if (address) {
     operation.address = *address;

@@ -1,4 +1,5 @@
-// JSON forms of the nouns that a run directory keeps. Includes nlohmann's types: for .cc files only.
+// JSON forms of the nouns that a run directory keeps. Includes nlohmann's types: for .cc files
+// only.
 //
 // Decoders are strict about types and lenient about fields that a later version may have added.
 

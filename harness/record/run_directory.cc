@@ -32,8 +32,10 @@ Result<UniqueFd> Lock(const fs::path& path, int flags) {
     return FailErrno(errno, "cannot open the run's events", events.string());
   }
   if (flock(fd.Get(), LOCK_EX | LOCK_NB) != 0) {
-    return Fail(ErrorCode::kUsage, "another reprise is using this run directory; choose another "
-                "with --out, or wait until it ends", path.string());
+    return Fail(ErrorCode::kUsage,
+                "another reprise is using this run directory; choose another "
+                "with --out, or wait until it ends",
+                path.string());
   }
   return fd;
 }
@@ -122,7 +124,8 @@ class RecordBuilder {
     } else if (event == "finished") {
       record_.finished = true;
       record_.cut = fields.OptionalString("cut", "");
-      record_.wall_s = static_cast<double>(fields.OptionalInteger("wall_ms", 0, 0, INT64_MAX)) / 1e3;
+      record_.wall_s =
+          static_cast<double>(fields.OptionalInteger("wall_ms", 0, 0, INT64_MAX)) / 1e3;
     }
     return fields.FinishAllowingUnknown();  // events of later versions are no error
   }
@@ -197,8 +200,8 @@ Result<RunRecord> RunDirectory::Read(const fs::path& path) {
   for (std::size_t end = events.find('\n'); end != std::string::npos;
        begin = end + 1, end = events.find('\n', begin), ++line) {
     const std::string where = fmt::format("{}:{}", EventsPath(path).string(), line);
-    REPRISE_ASSIGN_OR_RETURN(
-        const Json json, ParseJson(std::string_view(events).substr(begin, end - begin), where));
+    REPRISE_ASSIGN_OR_RETURN(const Json json,
+                             ParseJson(std::string_view(events).substr(begin, end - begin), where));
     REPRISE_RETURN_IF_ERROR(builder.Add(json, where));
   }
   return builder.Finish();

@@ -48,7 +48,8 @@ class RunDirectory {
   // (kUsage), as is one that a running campaign holds.
   static Result<RunDirectory> Create(const std::filesystem::path& path, const RunHeader& header);
 
-  // An earlier run that goes on. A torn last event (we were killed while it was written) is removed.
+  // An earlier run that goes on. A torn last event (we were killed while it was written) is
+  // removed.
   static Result<RunDirectory> Continue(const std::filesystem::path& path);
 
   // Reads the events of a run, also of one that is still going on. kNotFound when there is none.
@@ -71,7 +72,8 @@ class RunDirectory {
   UniqueFd lock_;  // of events.jsonl
 };
 
-// The report that the events amount to; findings, summary and exit status are the judge's (Summarise).
+// The report that the events amount to; findings, summary and exit status are the judge's
+// (Summarise).
 Report ToReport(const RunRecord& record, const std::filesystem::path& path);
 
 }  // namespace reprise

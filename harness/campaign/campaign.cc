@@ -1,0 +1,364 @@
+#include "harness/campaign/campaign.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "harness/base/content_id.h"
+#include "harness/base/files.h"
+#include "harness/campaign/case_runner.h"
+#include "harness/campaign/preparation.h"
+#include "harness/campaign/reference.h"
+#include "harness/judge/findings.h"
+#include "harness/plan/plan.h"
+#include "harness/process/worker_pool.h"
+#include "harness/record/model_json.h"
+#include "harness/record/run_directory.h"
+
+namespace reprise {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr std::uint64_t kMaxScenarioBytes = std::uint64_t{4} << 20;
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+class Campaign {
+ public:
+  Campaign(const CampaignOptions& options, RunDirectory directory, RunRecord earlier)
+      : options_(options), directory_(std::move(directory)), earlier_(std::move(earlier)) {
+    context_.models_folder = options.models_folder;
+    context_.replay_prefix = "reprise replay --out " + options.out.string();
+  }
+
+  Status Load(const RunHeader& header) {
+    context_.seed = header.seed;
+    for (std::size_t i = 0; i < header.scenarios.size(); ++i) {
+      REPRISE_ASSIGN_OR_RETURN(const std::string text,
+                               ReadFile(header.scenarios[i], kMaxScenarioBytes));
+      if (ContentId(text) != header.scenario_ids[i]) {
+        return Fail(ErrorCode::kUsage, "this scenario has changed since the run began; start anew",
+                    header.scenarios[i]);
+      }
+      REPRISE_ASSIGN_OR_RETURN(Scenario scenario, LoadScenario(header.scenarios[i]));
+      REPRISE_RETURN_IF_ERROR(AddTargets(scenario));
+      scenarios_.push_back(std::move(scenario));
+    }
+    return {};
+  }
+
+  Status Run() {
+    REPRISE_ASSIGN_OR_RETURN(failed_, RunReferences(needed_, Progressing("uninterrupted runs"),
+                                                    directory_, options_.jobs, context_));
+    REPRISE_RETURN_IF_ERROR(Calibrate(needed_, failed_, &directory_, &context_));
+    REPRISE_RETURN_IF_ERROR(Plan());
+    REPRISE_RETURN_IF_ERROR(RunCases());
+    REPRISE_RETURN_IF_ERROR(Confirm());
+    return directory_.AppendFinished(SecondsSince(start_), cut_);
+  }
+
+ private:
+  Status AddTargets(const Scenario& scenario) {
+    for (const Target& target : scenario.targets) {
+      const auto [known, inserted] = context_.targets.try_emplace(target.id, target);
+      if (!inserted && EncodeTarget({known->second}) != EncodeTarget({target})) {
+        return Fail(
+            ErrorCode::kInvalidInput,
+            fmt::format("target \"{}\" is defined otherwise in another scenario of this run; "
+                        "give it another id",
+                        target.id),
+            scenario.path.string());
+      }
+    }
+    for (const ReferenceKey& key : NeededReferences(scenario)) {
+      if (std::find(needed_.begin(), needed_.end(), key) == needed_.end()) {
+        needed_.push_back(key);
+      }
+    }
+    return {};
+  }
+
+  // ---- cases
+  // --------------------------------------------------------------------------------------
+
+  Status Plan() {
+    std::map<ReferenceKey, ReferenceSummary> summaries;
+    for (const auto& [key, reference] : context_.references) {
+      summaries[key] = reference.summary;
+    }
+    for (Scenario& scenario : scenarios_) {
+      DropFailedTargets(&scenario);
+      REPRISE_ASSIGN_OR_RETURN(std::vector<PlannedCase> cases,
+                               MakePlan(scenario, context_.seed, summaries));
+      std::move(cases.begin(), cases.end(), std::back_inserter(plan_));
+    }
+    std::vector<std::string> ids;
+    for (const CaseReport& unjudged : unjudged_) {
+      ids.push_back(unjudged.the_case.id);
+    }
+    for (const PlannedCase& planned : plan_) {
+      ids.push_back(planned.the_case.id);
+    }
+    REPRISE_RETURN_IF_ERROR(directory_.AppendPlan(ids));
+    for (const CaseReport& unjudged : unjudged_) {
+      REPRISE_RETURN_IF_ERROR(Keep(unjudged));
+    }
+    return {};
+  }
+
+  // The cases of a target without a sound reference cannot even be planned: one case says so.
+  void DropFailedTargets(Scenario* scenario) {
+    std::set<std::string> failed_targets;
+    for (const auto& [key, why] : failed_) {
+      const auto belongs = [&](const Target& target) { return target.id == key.first; };
+      if (std::none_of(scenario->targets.begin(), scenario->targets.end(), belongs)) {
+        continue;
+      }
+      CaseReport report;
+      report.the_case.id =
+          fmt::format("{}.{}.w{}.uninterrupted", scenario->name, key.first, key.second);
+      report.the_case.scenario = scenario->name;
+      report.the_case.target = key.first;
+      report.the_case.world = {key.second};
+      report.outcome.verdict = Verdict::kCannotJudge;
+      report.outcome.why = why;
+      report.replay = context_.replay_prefix + " " + report.the_case.id;
+      unjudged_.push_back(std::move(report));
+      failed_targets.insert(key.first);
+    }
+    std::erase_if(scenario->cases,
+                  [&](const CaseTemplate& entry) { return failed_targets.contains(entry.target); });
+  }
+
+  Status RunCases() {
+    const std::vector<PlannedCase> open = OpenCases();
+    total_ = static_cast<int>(plan_.size());
+    done_ = total_ - static_cast<int>(open.size());
+    Status trouble;
+    const auto case_start = Clock::now();
+    REPRISE_RETURN_IF_ERROR(
+        RunInWorkers(open.size(), options_.jobs, WorkOn(open, "cases", false, options_.keep),
+                     [&](std::size_t i, const Result<std::string>& text) {
+                       trouble = Keep(ToCaseReport(open[i], text));
+                       ShowProgress("cases", ++done_, total_);
+                       const bool in_budget = options_.budget == milliseconds(0) ||
+                                              Clock::now() - case_start < options_.budget;
+                       return trouble.has_value() && in_budget;
+                     }));
+    if (done_ < total_) {
+      cut_ = fmt::format("the budget ended after {} of {} cases", done_, total_);
+    }
+    return trouble;
+  }
+
+  // What the run that is continued has not judged yet.
+  [[nodiscard]] std::vector<PlannedCase> OpenCases() {
+    std::map<std::string, const CaseReport*> judged;
+    for (const CaseReport& report : earlier_.cases) {
+      judged[report.the_case.id] = &report;
+    }
+    std::vector<PlannedCase> open;
+    for (const PlannedCase& planned : plan_) {
+      const auto found = judged.find(planned.the_case.id);
+      if (found == judged.end() || found->second->outcome.verdict == Verdict::kHarnessError) {
+        open.push_back(planned);
+      } else {
+        reports_[planned.the_case.id] = *found->second;
+      }
+    }
+    return open;
+  }
+
+  // Makes the work of one worker: cases in `subfolder`/ID, results as JSON.
+  [[nodiscard]] std::function<Work()> WorkOn(const std::vector<PlannedCase>& cases,
+                                             const std::string& subfolder, bool cold,
+                                             bool keep) const {
+    return [this, &cases, subfolder, cold, keep] {
+      auto supervisor = std::make_shared<Result<std::unique_ptr<Supervisor>>>(Supervisor::Create());
+      return [this, supervisor, &cases, subfolder, cold, keep](std::size_t i) {
+        if (!*supervisor) {
+          return DumpJson(Json{{"error", supervisor->error().ToString()}});
+        }
+        const CaseRunner runner(supervisor->value().get(), &context_);
+        const fs::path folder = directory_.Path() / subfolder / cases[i].the_case.id;
+        return DumpJson(EncodeCase(runner.Run(cases[i], folder, cold, keep)));
+      };
+    };
+  }
+
+  static CaseReport ToCaseReport(const PlannedCase& planned, const Result<std::string>& text) {
+    std::string trouble;
+    if (!text) {
+      trouble = text.error().ToString();
+    } else if (const auto json = ParseJson(*text, "worker"); !json) {
+      trouble = json.error().ToString();
+    } else if (json->contains("error")) {
+      trouble = (*json)["error"].get<std::string>();
+    } else if (auto report = DecodeCase(*json, "worker")) {
+      return *report;
+    } else {
+      trouble = report.error().ToString();
+    }
+    CaseReport report;
+    report.the_case = planned.the_case;
+    report.expect = planned.expect;
+    report.outcome.verdict = Verdict::kHarnessError;
+    report.outcome.why = trouble;
+    report.met = false;
+    report.unmet_why = trouble;
+    return report;
+  }
+
+  Status Keep(const CaseReport& report) {
+    REPRISE_RETURN_IF_ERROR(directory_.AppendCase(report));
+    findings_ += !report.met && IsFinding(report.outcome.verdict) ? 1 : 0;
+    for (ReportWriter* listener : options_.listeners) {
+      listener->OnCase(report);
+    }
+    reports_[report.the_case.id] = report;
+    return {};
+  }
+
+  // ---- confirmation
+  // -------------------------------------------------------------------------------
+
+  // The simplest case of each finding once more, each life from a cold start: neither the fork
+  // server nor chance may be the only witness.
+  Status Confirm() {
+    const std::vector<PlannedCase> firsts = FirstCasesOfFindings();
+    Status trouble;
+    int done = 0;
+    REPRISE_RETURN_IF_ERROR(
+        RunInWorkers(firsts.size(), options_.jobs, WorkOn(firsts, "confirm", true, false),
+                     [&](std::size_t i, const Result<std::string>& text) {
+                       trouble = NoteConfirmation(ToCaseReport(firsts[i], text));
+                       ShowProgress("confirming findings", ++done, static_cast<int>(firsts.size()));
+                       return trouble.has_value();
+                     }));
+    static_cast<void>(RemoveTree(directory_.Path() / "confirm"));
+    return trouble;
+  }
+
+  std::vector<PlannedCase> FirstCasesOfFindings() {
+    Report report;
+    for (const PlannedCase& planned : plan_) {
+      if (const auto found = reports_.find(planned.the_case.id); found != reports_.end()) {
+        report.cases.push_back(found->second);
+      }
+    }
+    Summarise(&report);
+    std::vector<PlannedCase> firsts;
+    for (const Finding& finding : report.findings) {
+      const CaseReport& first = reports_.at(finding.cases.front());
+      if (IsFinding(first.outcome.verdict) && first.confirmation.empty()) {
+        PlannedCase planned;
+        planned.the_case = first.the_case;
+        planned.expect = first.expect;
+        firsts.push_back(std::move(planned));
+      }
+    }
+    return firsts;
+  }
+
+  Status NoteConfirmation(const CaseReport& repetition) {
+    CaseReport& report = reports_.at(repetition.the_case.id);
+    if (SayTheSame(report.outcome, repetition.outcome)) {
+      report.confirmation = "the same from a cold start";
+    } else {
+      report.confirmation =
+          fmt::format("not the same from a cold start: {}", ToText(repetition.outcome.verdict));
+      report.outcome.why = fmt::format("{}, but {} {}", ToText(report.outcome.verdict),
+                                       report.confirmation, repetition.outcome.why);
+      report.outcome.verdict = Verdict::kCannotJudge;
+      report.met = MeetsExpectation(report.outcome, report.expect, &report.unmet_why);
+    }
+    return directory_.AppendCase(report);
+  }
+
+  OnPieceDone Progressing(const std::string& phase) {
+    return [this, phase](int done, int total) { ShowProgress(phase, done, total); };
+  }
+
+  void ShowProgress(const std::string& phase, int done, int total) {
+    const Progress progress{phase, done, total, findings_,
+                            std::chrono::duration_cast<milliseconds>(Clock::now() - start_)};
+    for (ReportWriter* listener : options_.listeners) {
+      listener->OnProgress(progress);
+    }
+  }
+
+  const CampaignOptions& options_;
+  RunDirectory directory_;
+  RunRecord earlier_;
+  Clock::time_point start_ = Clock::now();
+  std::vector<Scenario> scenarios_;
+  std::vector<ReferenceKey> needed_;
+  FailedReferences failed_;
+  CampaignContext context_;
+  std::vector<PlannedCase> plan_;
+  std::vector<CaseReport> unjudged_;
+  std::map<std::string, CaseReport> reports_;
+  std::string cut_;
+  int done_ = 0;
+  int total_ = 0;
+  int findings_ = 0;
+};
+
+Result<RunHeader> MakeHeader(const CampaignOptions& options) {
+  RunHeader header{options.version, options.commit, options.seed, {}, {}};
+  for (const fs::path& path : options.scenarios) {
+    REPRISE_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxScenarioBytes));
+    REPRISE_RETURN_IF_ERROR(LoadScenario(path));  // before anything of an earlier run is removed
+    header.scenarios.push_back(fs::canonical(path).string());
+    header.scenario_ids.push_back(ContentId(text));
+  }
+  return header;
+}
+
+}  // namespace
+
+bool SayTheSame(const Outcome& a, const Outcome& b) {
+  const auto place = [](const Outcome& outcome) {
+    const Divergence none;
+    const Divergence& d = outcome.divergence ? *outcome.divergence : none;
+    return std::make_tuple(outcome.verdict, outcome.restored_step, outcome.cause,
+                           outcome.divergence.has_value(), d.layer, d.step, d.name, d.actual);
+  };
+  return place(a) == place(b);
+}
+
+Result<Report> RunCampaign(const CampaignOptions& options) {
+  RunHeader header;
+  RunRecord earlier;
+  std::optional<RunDirectory> directory;
+  if (options.resume) {
+    REPRISE_ASSIGN_OR_RETURN(directory, RunDirectory::Continue(options.out));
+    REPRISE_ASSIGN_OR_RETURN(earlier, RunDirectory::Read(options.out));
+    header = earlier.header;
+  } else {
+    REPRISE_ASSIGN_OR_RETURN(header, MakeHeader(options));
+    REPRISE_ASSIGN_OR_RETURN(directory, RunDirectory::Create(options.out, header));
+  }
+  const fs::path path = directory->Path();
+  {
+    Campaign campaign(options, std::move(*directory), std::move(earlier));
+    REPRISE_RETURN_IF_ERROR(campaign.Load(header));
+    REPRISE_RETURN_IF_ERROR(campaign.Run());
+  }
+  REPRISE_ASSIGN_OR_RETURN(const RunRecord record, RunDirectory::Read(path));
+  Report report = ToReport(record, path);
+  Summarise(&report);
+  return report;
+}
+
+}  // namespace reprise

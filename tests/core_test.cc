@@ -1,0 +1,255 @@
+// End to end with the tiny trainer: commands, exit statuses, ends that are always clean.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+
+#include "tests/binary.h"
+
+namespace reprise::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// A scenario of one target and these cases (JSON text of the array).
+std::string Scenario(const std::string& trouble, const std::string& cases,
+                     const std::string& environment = "") {
+  return R"({"schema": "reprise.scenario/1", "name": "tiny", "targets": [{"id": "tiny", "command": [")" +
+         std::string(TINY_TRAINER) +
+         R"(", "--ckpt", "{ckpt}", "--steps", "{steps}", "--trouble", ")" + trouble +
+         R"("], "format": "sharded-safetensors", "steps": 9, "fork_server": true)" +
+         (environment.empty() ? "" : R"(, "environment": {"MARK": ")" + environment + R"("})") +
+         R"(}], "cases": )" + cases + "}";
+}
+
+constexpr const char* kKillAtFive =
+    R"([{"world": [[1, 1]], "faults": [{"kind": "kill.step", "step": 5}]}])";
+constexpr const char* kEveryOperation =
+    R"([{"world": [[1, 1]], "faults": [{"kind": "kill.operation", "operation": "all",
+        "cut": ["before", "after", "bytes:7"]}]}])";
+
+json Only(const json& report) {
+  EXPECT_EQ(report["cases"].size(), 1U);
+  return report["cases"][0];
+}
+
+TEST(RunTest, AKilledSoundTrainingIsExact) {
+  const Folder folder;
+  folder.Write("s.json", Scenario("none", kKillAtFive));
+  const Finished run = Reprise({"run", "s.json"}, folder.Path());
+  EXPECT_EQ(run.status, 0) << run.out << run.err;
+  const json report = ReadReport(folder.Path() / "reprise-out");
+  EXPECT_EQ(report["schema"], "reprise.report/1");
+  const json entry = Only(report);
+  EXPECT_EQ(entry["verdict"], "exact");
+  EXPECT_EQ(entry["restored_step"], 3);
+  EXPECT_EQ(entry["lost_steps"], 2);
+  EXPECT_TRUE(report["targets"][0]["calibration"]["deterministic"].get<bool>());
+}
+
+TEST(RunTest, EveryOperationOfEverySaveCanBeCutAndTheFolderIsAsPredicted) {
+  const Folder folder;
+  folder.Write("s.json", Scenario("none", kEveryOperation));
+  const Finished run = Reprise({"run", "s.json", "--quiet"}, folder.Path());
+  EXPECT_EQ(run.status, 0) << run.out << run.err;
+  const json report = ReadReport(folder.Path() / "reprise-out");
+  EXPECT_GT(report["cases"].size(), 100U);
+  for (const json& entry : report["cases"]) {
+    EXPECT_EQ(entry["verdict"], "exact") << entry.dump(2);
+  }
+}
+
+TEST(RunTest, LostMomentumIsFoundNamedAndConfirmed) {
+  const Folder folder;
+  folder.Write("s.json", Scenario("lose-momentum", kKillAtFive));
+  const Finished run = Reprise({"run", "s.json"}, folder.Path());
+  EXPECT_EQ(run.status, 1);
+  const json report = ReadReport(folder.Path() / "reprise-out");
+  const json entry = Only(report);
+  EXPECT_EQ(entry["verdict"], "diverged");
+  EXPECT_EQ(entry["cause"], "optimizer.moments: in file, never applied");
+  EXPECT_EQ(entry["divergence"]["layer"], "D1");
+  EXPECT_EQ(entry["divergence"]["step"], 3);
+  EXPECT_EQ(entry["divergence"]["name"], "momentum/w");
+  ASSERT_EQ(report["findings"].size(), 1U);
+  EXPECT_THAT(run.out, HasSubstr("optimizer.moments: in file, never applied"));
+}
+
+TEST(RunTest, ATargetThatIsNotDeterministicIsNeverCalledWrong) {
+  const Folder folder;
+  folder.Write("s.json", Scenario("nondeterministic", kKillAtFive));
+  const Finished run = Reprise({"run", "s.json"}, folder.Path());
+  EXPECT_EQ(run.status, 4) << run.out << run.err;
+  const json report = ReadReport(folder.Path() / "reprise-out");
+  EXPECT_FALSE(report["targets"][0]["calibration"]["deterministic"].get<bool>());
+  EXPECT_EQ(Only(report)["verdict"], "cannot-judge");
+}
+
+TEST(RunTest, ATargetThatEndsAtOnceCannotBeJudgedAndItsWordsAreShown) {
+  const Folder folder;
+  folder.Write("s.json", Scenario("exit-at-once", kKillAtFive));
+  const Finished run = Reprise({"run", "s.json"}, folder.Path());
+  EXPECT_EQ(run.status, 4) << run.out << run.err;
+  EXPECT_THAT(run.out, HasSubstr("this target ends at once"));
+}
+
+TEST(RunTest, ATargetThatDiesInLoadIsCrashed) {
+  const Folder folder;
+  folder.Write("s.json", Scenario("die-in-load", kKillAtFive));
+  EXPECT_EQ(Reprise({"run", "s.json"}, folder.Path()).status, 1);
+  EXPECT_EQ(Only(ReadReport(folder.Path() / "reprise-out"))["verdict"], "crashed");
+}
+
+TEST(RunTest, AFaultThatDoesNotFireIsNotExercisedAndNothingIsProved) {
+  const Folder folder;
+  folder.Write("s.json", Scenario("none", R"([{"world": [[1, 1]], "faults": [
+      {"kind": "kill.operation", "operation": "0/2/9"}, {"kind": "kill.step", "step": 8, "attempt": 0}]}])"));
+  const Finished run = Reprise({"run", "s.json"}, folder.Path());
+  EXPECT_EQ(Only(ReadReport(folder.Path() / "reprise-out"))["verdict"], "not-exercised") << run.out;
+  EXPECT_EQ(run.status, 4);
+}
+
+TEST(RunTest, ACommandThatDoesNotExistIsTheUsersMistake) {
+  const Folder folder;
+  std::string scenario = Scenario("none", kKillAtFive);
+  scenario.replace(scenario.find(TINY_TRAINER), std::string(TINY_TRAINER).size(),
+                   "/no/such/trainer");
+  folder.Write("s.json", scenario);
+  const Finished run = Reprise({"run", "s.json"}, folder.Path());
+  EXPECT_EQ(run.status, 2);
+  EXPECT_THAT(run.err, HasSubstr("/no/such/trainer"));
+}
+
+TEST(RunTest, SameScenarioAndSeedGiveTheSameReportApartFromTimes) {
+  const Folder folder;
+  folder.Write("s.json", Scenario("none", R"([{"world": [[1, 1]], "faults": [
+      {"kind": "kill.operation", "operation": {"random": 10}, "cut": ["before", "bytes:9"]}]}])"));
+  ASSERT_EQ(Reprise({"run", "s.json", "--out", "a", "--seed", "7"}, folder.Path()).status, 0);
+  ASSERT_EQ(
+      Reprise({"run", "s.json", "--out", "b", "--seed", "7", "--jobs", "1"}, folder.Path()).status,
+      0);
+  ASSERT_EQ(Reprise({"run", "s.json", "--out", "c", "--seed", "8"}, folder.Path()).status, 0);
+  const json a = WithoutTimes(ReadReport(folder.Path() / "a"));
+  EXPECT_EQ(a, WithoutTimes(ReadReport(folder.Path() / "b")));
+  EXPECT_NE(a["cases"], WithoutTimes(ReadReport(folder.Path() / "c"))["cases"]);
+}
+
+TEST(ReplayTest, EveryCaseComesOutTheSame) {
+  const Folder folder;
+  folder.Write("s.json", Scenario("lose-momentum", R"([{"world": [[1, 1]], "faults": [
+      {"kind": "kill.step", "step": [2, 5]}]}, {"world": [[1]], "faults": []}])"));
+  ASSERT_EQ(Reprise({"run", "s.json"}, folder.Path()).status, 1);
+  for (const json& entry : ReadReport(folder.Path() / "reprise-out")["cases"]) {
+    const Finished replay = Reprise({"replay", entry["id"]}, folder.Path());
+    EXPECT_EQ(replay.status, entry["verdict"] == "exact" ? 0 : 1) << replay.err;
+    EXPECT_THAT(replay.err, AllOf(HasSubstr("the same: " + entry["verdict"].get<std::string>())));
+  }
+  const Finished unknown = Reprise({"replay", "tiny"}, folder.Path());
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("no case \"tiny\""));
+}
+
+TEST(ReportTest, RendersAnEarlierRunAgain) {
+  const Folder folder;
+  folder.Write("s.json", Scenario("lose-momentum", kKillAtFive));
+  ASSERT_EQ(Reprise({"run", "s.json"}, folder.Path()).status, 1);
+  const json written = ReadReport(folder.Path() / "reprise-out");
+  const Finished report = Reprise({"report", "reprise-out", "--json", "-"}, folder.Path());
+  EXPECT_EQ(report.status, 1);
+  EXPECT_EQ(json::parse(report.out), written);
+  EXPECT_EQ(Reprise({"report", "nowhere"}, folder.Path()).status, 2);
+}
+
+TEST(OutTest, AFolderOfTheUserIsNeverTouched) {
+  const Folder folder;
+  folder.Write("s.json", Scenario("none", kKillAtFive));
+  folder.Write("mine/thesis.tex", "text");
+  const Finished run = Reprise({"run", "s.json", "--out", "mine"}, folder.Path());
+  EXPECT_EQ(run.status, 2);
+  EXPECT_THAT(run.err, HasSubstr("not empty"));
+  EXPECT_TRUE(std::filesystem::exists(folder.Path() / "mine/thesis.tex"));
+}
+
+// Waits until the run has judged its first case, so that it is in the middle of its work.
+void AwaitFirstCase(const std::filesystem::path& events) {
+  for (int i = 0; i < 3000; ++i) {
+    std::ifstream file(events);
+    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    if (text.find("\"event\":\"case\"") != std::string::npos) {
+      return;
+    }
+    usleep(10'000);
+  }
+  FAIL() << "the run never judged a case";
+}
+
+TEST(InterruptTest, NothingIsLeftAndContinueEndsWithTheUndisturbedReport) {
+  const Folder folder;
+  const std::string mark = "reprise-interrupt-" + std::to_string(getpid());
+  folder.Write("s.json", Scenario("none", kEveryOperation, mark));
+  ASSERT_EQ(Reprise({"run", "s.json", "--out", "whole", "--quiet"}, folder.Path()).status, 0);
+  const json whole = WithoutTimes(ReadReport(folder.Path() / "whole"));
+  for (const int signal : {SIGINT, SIGTERM, SIGKILL}) {
+    const std::string out = "cut-" + std::to_string(signal);
+    const pid_t pid = StartReprise({"run", "s.json", "--out", out, "--quiet"}, folder.Path());
+    AwaitFirstCase(folder.Path() / out / "events.jsonl");
+    kill(pid, signal);
+    int status = 0;
+    ASSERT_EQ(waitpid(pid, &status, 0), pid);
+    if (signal != SIGKILL) {
+      EXPECT_EQ(WEXITSTATUS(status), 3);
+    }
+    for (int i = 0; i < 500 && !ProcessesWith("MARK=" + mark).empty(); ++i) {
+      usleep(10'000);  // the kernel delivers the workers' and tracees' SIGKILLs
+    }
+    EXPECT_THAT(ProcessesWith("MARK=" + mark), IsEmpty());
+    const Finished rest = Reprise({"run", "--continue", "--out", out, "--quiet"}, folder.Path());
+    EXPECT_EQ(rest.status, 0) << rest.out << rest.err;
+    EXPECT_EQ(WithoutTimes(ReadReport(folder.Path() / out)), whole);
+  }
+}
+
+TEST(ListTest, NamesEveryPlugInWithItsParameters) {
+  const Folder folder;
+  const Finished list = Reprise({"list"}, folder.Path());
+  EXPECT_EQ(list.status, 0);
+  EXPECT_THAT(list.out, AllOf(HasSubstr("kill.operation"), HasSubstr("sharded-safetensors"),
+                              HasSubstr("junit")));
+  EXPECT_TRUE(json::parse(Reprise({"list", "--json"}, folder.Path()).out).contains("injectors"));
+}
+
+TEST(DoctorTest, SaysWhatThisMachineAllows) {
+  const Folder folder;
+  const Finished doctor = Reprise({"doctor"}, folder.Path());
+  EXPECT_EQ(doctor.status, 0) << doctor.out;
+  EXPECT_THAT(doctor.out, HasSubstr("ptrace"));
+}
+
+TEST(UsageTest, WrongOptionsExitWithTwo) {
+  const Folder folder;
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{},
+                                             {"frobnicate"},
+                                             {"run"},
+                                             {"run", "none.json"},
+                                             {"run", "--jobs", "0", "s.json"},
+                                             {"run", "s.json", "--continue"},
+                                             {"run", "--continue", "--out", "nowhere"}}) {
+    const Finished run = Reprise(arguments, folder.Path());
+    EXPECT_EQ(run.status, 2) << ::testing::PrintToString(arguments);
+    EXPECT_FALSE(run.err.empty());
+  }
+}
+
+}  // namespace
+}  // namespace reprise::testing
