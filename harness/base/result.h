@@ -60,6 +60,7 @@ tl::unexpected<Error> FailErrno(int error_number, const std::string& what, std::
     }                                                                \
   } while (false)
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a declaration cannot stand in parentheses.
 // REPRISE_ASSIGN_OR_RETURN(auto value, Compute()): value, or the error is returned.
 #define REPRISE_ASSIGN_OR_RETURN(lhs, expr) \
   REPRISE_ASSIGN_OR_RETURN_IMPL(REPRISE_CONCAT(reprise_result_, __LINE__), lhs, expr)
@@ -69,5 +70,6 @@ tl::unexpected<Error> FailErrno(int error_number, const std::string& what, std::
     return tl::make_unexpected(std::move(result).error()); \
   }                                                        \
   lhs = std::move(result).value()
+// NOLINTEND(bugprone-macro-parentheses)
 
 #endif  // REPRISE_HARNESS_BASE_RESULT_H_
