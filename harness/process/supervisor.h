@@ -1,8 +1,8 @@
 // Runs one attempt: starts the ranks under the tracer, puts what they write into one sequence, lets
 // injectors kill them at exact points, and returns only when nothing of the attempt is left.
 //
-// Linux, x86-64. Uses ptrace(2) and seccomp(2); see docs/architecture.md, "Process". One supervisor per
-// process: waitpid(2) is called for any child. Not thread-safe.
+// Linux, x86-64. Uses ptrace(2) and seccomp(2); see docs/architecture.md, "Process". One supervisor
+// per process: waitpid(2) is called for any child. Not thread-safe.
 
 #ifndef REPRISE_HARNESS_PROCESS_SUPERVISOR_H_
 #define REPRISE_HARNESS_PROCESS_SUPERVISOR_H_
@@ -32,6 +32,7 @@ struct AttemptSpec {
   std::filesystem::path output_folder;      // must exist; gets rank-R.out and rank-R.err
   std::filesystem::path working_folder;     // of the ranks; empty: the current one
   std::vector<Injector*> injectors;         // not owned
+  std::vector<std::string> injector_names;  // of the same positions, for FaultEvent::injector
   bool record_data = true;                  // keep the bytes of writes in Operation::data
   // Start the ranks by fork from a server that has loaded the libraries (probes/c/fork_server.h),
   // instead of exec. Only for targets that take part.
@@ -50,8 +51,8 @@ class Supervisor {
 
   virtual ~Supervisor() = default;
 
-  // Errors are ours or the machine's (kUnsupported: no ptrace; kNotFound: no such command); what the
-  // target does is in the result. In either case no process of the attempt is left.
+  // Errors are ours or the machine's (kUnsupported: no ptrace; kNotFound: no such command); what
+  // the target does is in the result. In either case no process of the attempt is left.
   virtual Result<AttemptResult> Run(const AttemptSpec& spec) = 0;
 };
 
