@@ -224,14 +224,8 @@ Result<std::string> Reader::ReadSlice(const std::string& key, const StoredSlice&
   return data;
 }
 
-Status Reader::Read(const std::string& key, const Slice& wanted, std::span<std::byte> out) {
-  const auto found = index_.tensors.find(key);
-  if (found == index_.tensors.end()) {
-    return Fail(ErrorCode::kNotFound, "no tensor of that name in the checkpoint",
-                fmt::format("{}: tensor \"{}\"", (folder_ / kIndexFile).string(), key));
-  }
-  const StoredTensor& tensor = found->second;
-  const std::string where = fmt::format("{}: tensor \"{}\"", (folder_ / kIndexFile).string(), key);
+Status CheckBox(const StoredTensor& tensor, const Slice& wanted, std::size_t room_bytes,
+                const std::string& where) {
   if (!LiesInside(wanted, tensor.global_shape)) {
     return Fail(ErrorCode::kInvalidInput,
                 fmt::format("the box with offsets [{}] and extents [{}] is not inside [{}]",
@@ -239,27 +233,53 @@ Status Reader::Read(const std::string& key, const Slice& wanted, std::span<std::
                             fmt::join(tensor.global_shape, ",")),
                 where);
   }
-  const int width = SizeOfDType(tensor.dtype);
-  std::int64_t missing = *ElementCount(wanted.extents);  // inside a tensor below 2^63 bytes
-  if (out.size() != static_cast<std::size_t>(missing * width)) {
+  const std::int64_t bytes = *ElementCount(wanted.extents) * SizeOfDType(tensor.dtype);
+  if (room_bytes != static_cast<std::size_t>(bytes)) {
     return Fail(ErrorCode::kInvalidInput,
-                fmt::format("expected room for {} bytes, got {}", missing * width, out.size()),
-                where);
+                fmt::format("expected room for {} bytes, got {}", bytes, room_bytes), where);
   }
-  std::vector<std::pair<const StoredSlice*, Slice>> parts;
-  for (const StoredSlice& slice : missing > 0 ? tensor.slices : std::vector<StoredSlice>{}) {
-    if (const std::optional<Slice> common = Intersect(slice.slice, wanted)) {
+  return {};
+}
+
+struct Part {
+  const StoredSlice* stored;
+  Slice common;
+};
+
+// The stored slices that make up the box. They do not overlap, so counting shows a hole.
+Result<std::vector<Part>> FindParts(const StoredTensor& tensor, const Slice& wanted,
+                                    const std::string& where) {
+  std::vector<Part> parts;
+  std::int64_t missing = *ElementCount(wanted.extents);
+  if (missing == 0) {
+    return parts;
+  }
+  for (const StoredSlice& stored : tensor.slices) {
+    if (std::optional<Slice> common = Intersect(stored.slice, wanted)) {
       missing -= *ElementCount(common->extents);
-      parts.emplace_back(&slice, *common);
+      parts.push_back({&stored, *std::move(common)});
     }
   }
   if (missing != 0) {
     return Fail(ErrorCode::kNotFound,
                 fmt::format("the shards do not hold {} elements of the box", missing), where);
   }
-  for (const auto& [slice, common] : parts) {
-    REPRISE_ASSIGN_OR_RETURN(const std::string data, ReadSlice(key, *slice));
-    CopyBox(common, width, slice->slice, std::as_bytes(std::span(data)), wanted, out);
+  return parts;
+}
+
+Status Reader::Read(const std::string& key, const Slice& wanted, std::span<std::byte> out) {
+  const std::string where = fmt::format("{}: tensor \"{}\"", (folder_ / kIndexFile).string(), key);
+  const auto found = index_.tensors.find(key);
+  if (found == index_.tensors.end()) {
+    return Fail(ErrorCode::kNotFound, "no tensor of that name in the checkpoint", where);
+  }
+  const StoredTensor& tensor = found->second;
+  REPRISE_RETURN_IF_ERROR(CheckBox(tensor, wanted, out.size(), where));
+  REPRISE_ASSIGN_OR_RETURN(const std::vector<Part> parts, FindParts(tensor, wanted, where));
+  for (const Part& part : parts) {
+    REPRISE_ASSIGN_OR_RETURN(const std::string data, ReadSlice(key, *part.stored));
+    CopyBox(part.common, SizeOfDType(tensor.dtype), part.stored->slice,
+            std::as_bytes(std::span(data)), wanted, out);
   }
   return {};
 }
