@@ -144,6 +144,7 @@ std::string ListLine(const std::string& target, const char* what,
     return "";
   }
   std::vector<std::string> shown;
+  shown.reserve(values.size());
   for (const std::string& value : values) {
     shown.push_back(ForReading(value));
   }
