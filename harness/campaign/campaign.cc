@@ -33,6 +33,14 @@ double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+bool SameTarget(const Target& a, const Target& b) {
+  TargetReport left;
+  left.target = a;
+  TargetReport right;
+  right.target = b;
+  return EncodeTarget(left) == EncodeTarget(right);
+}
+
 class Campaign {
  public:
   Campaign(const CampaignOptions& options, RunDirectory directory, RunRecord earlier)
@@ -71,7 +79,7 @@ class Campaign {
   Status AddTargets(const Scenario& scenario) {
     for (const Target& target : scenario.targets) {
       const auto [known, inserted] = context_.targets.try_emplace(target.id, target);
-      if (!inserted && EncodeTarget({known->second}) != EncodeTarget({target})) {
+      if (!inserted && !SameTarget(known->second, target)) {
         return Fail(
             ErrorCode::kInvalidInput,
             fmt::format("target \"{}\" is defined otherwise in another scenario of this run; "

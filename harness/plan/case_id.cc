@@ -53,14 +53,14 @@ bool IsPlainName(std::string_view name) {
          std::all_of(name.begin(), name.end(), IsPlain);
 }
 
-std::string CaseId(const Case& the_case, int reference_world) {
+std::string CaseId(const Case& the_case) {
   std::string id =
       fmt::format("{}_{}_w{}", the_case.scenario, the_case.target, fmt::join(the_case.world, "-"));
   for (const Fault& fault : the_case.faults) {
     id += "_" + FaultPart(fault);
   }
   if (the_case.faults.empty()) {
-    id += fmt::format("_uninterrupted-as.{}", reference_world);
+    id += fmt::format("_uninterrupted-as.{}", the_case.reference_world);
   }
   if (id.size() > kMaxIdLength) {
     const std::string hash = ContentId(id).substr(0, 16);

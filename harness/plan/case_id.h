@@ -18,7 +18,7 @@ bool IsPlainName(std::string_view name);
 // so that equal cases have equal ids and others do not. Letters, digits, '.', '-' and '_'; at most
 // 200. Parameters at their defaults are left out. REQUIRES: the faults are validated
 // (ValidateFault).
-std::string CaseId(const Case& the_case, int reference_world);
+std::string CaseId(const Case& the_case);
 
 }  // namespace reprise
 

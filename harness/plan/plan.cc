@@ -85,14 +85,14 @@ class Planner {
   Status AddCase(const CaseTemplate& entry, const std::vector<int>& world,
                  std::vector<Fault> faults) {
     PlannedCase planned;
-    planned.reference_world = ReferenceWorld(entry, world);
+    planned.the_case.reference_world = ReferenceWorld(entry, world);
     planned.expect = entry.expect;
     planned.the_case = {.id = {},
                         .scenario = scenario_.name,
                         .target = entry.target,
                         .faults = std::move(faults),
                         .world = world};
-    planned.the_case.id = CaseId(planned.the_case, planned.reference_world);
+    planned.the_case.id = CaseId(planned.the_case);
     const auto [known, is_new] = by_id_.emplace(planned.the_case.id, cases_.size());
     if (!is_new) {
       return SameExpectation(cases_[known->second].expect, entry.expect)

@@ -66,9 +66,6 @@ std::vector<ReferenceKey> NeededReferences(const Scenario& scenario);
 
 struct PlannedCase {
   Case the_case;
-  // World size of the reference run that it is compared with: that of the first life; of
-  // uninterrupted runs, the first world size of their entry.
-  int reference_world = 1;
   std::optional<Expectation> expect;
 };
 

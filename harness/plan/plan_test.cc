@@ -240,8 +240,8 @@ TEST_F(PlanTest, NeedsOneReferencePerTargetAndFirstWorldSize) {
   EXPECT_EQ(NeededReferences(scenario), (std::vector<ReferenceKey>{{"t", 2}, {"t", 1}, {"t", 3}}));
   const auto plan = MakePlan(scenario, 1, references_);
   EXPECT_EQ(plan->back().the_case.world, std::vector<int>{4});
-  EXPECT_EQ(plan->back().reference_world, 3);
-  EXPECT_EQ(plan->front().reference_world, 2);
+  EXPECT_EQ(plan->back().the_case.reference_world, 3);
+  EXPECT_EQ(plan->front().the_case.reference_world, 2);
 }
 
 TEST_F(PlanTest, ExpectationsTravelWithTheirCases) {
