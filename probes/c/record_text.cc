@@ -34,6 +34,16 @@ std::size_t Utf8Length(std::string_view text) {
   return out_of_range ? 0 : length;
 }
 
+// Length of the beginning of `text` that stands in a JSON string as it is.
+std::size_t PlainLength(std::string_view text) {
+  std::size_t length = 0;
+  while (length < text.size() && static_cast<signed char>(text[length]) >= 0x20 &&
+         text[length] != '"' && text[length] != '\\') {
+    ++length;
+  }
+  return length;
+}
+
 template <typename... Arguments>
 std::string Format(const char* format, Arguments... arguments) {
   std::array<char, 32> text = {};
@@ -45,7 +55,13 @@ std::string Format(const char* format, Arguments... arguments) {
 
 void AppendJsonString(std::string_view text, std::string* out) {
   out->push_back('"');
-  while (!text.empty()) {
+  for (;;) {
+    const std::size_t plain = PlainLength(text);
+    out->append(text.substr(0, plain));
+    text.remove_prefix(plain);
+    if (text.empty()) {
+      break;
+    }
     const auto byte = static_cast<unsigned char>(text[0]);
     const std::size_t length = Utf8Length(text);
     if (length == 0) {

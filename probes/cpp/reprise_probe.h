@@ -44,7 +44,7 @@ struct TensorView {
   std::string kind;       // "weight", "exp_avg", …
   std::string path;       // "blocks.0.attn.qkv.weight"
   std::string dtype;      // as in safetensors: "F32", "BF16", "I64", "U8", …
-  std::vector<std::int64_t> global_shape;
+  std::vector<std::int64_t> global_shape = {};
   std::vector<std::int64_t> offsets = {};  // of the part held here, one a dimension; empty: zeros
   std::vector<std::int64_t> extents = {};  // empty: the whole tensor
   const void* data = nullptr;  // the part alone: contiguous, row-major; null only when empty
