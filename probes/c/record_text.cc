@@ -98,6 +98,27 @@ std::string BitsText(double value) {
   return Format("f64:%016" PRIx64, std::bit_cast<std::uint64_t>(value));
 }
 
+std::string JsonBits(const double* values, std::size_t count) {
+  std::string out = "[";
+  for (std::size_t i = 0; i < count; ++i) {
+    out += (i == 0 ? "\"" : ",\"") + BitsText(values[i]) + "\"";
+  }
+  return out + "]";
+}
+
+std::string JsonPairs(const std::map<std::string, std::string>& pairs) {
+  std::string out = "{";
+  for (const auto& [key, value] : pairs) {
+    if (out.size() > 1) {
+      out += ",";
+    }
+    AppendJsonString(key, &out);
+    out += ":";
+    AppendJsonString(value, &out);
+  }
+  return out + "}";
+}
+
 std::string HexText(std::uint64_t value) { return Format("%016" PRIx64, value); }
 
 RecordText::RecordText(std::string_view type) : text_("{\"t\":") { AppendJsonString(type, &text_); }

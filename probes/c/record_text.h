@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,12 @@ void AppendJsonIntegers(const std::int64_t* values, std::size_t count, std::stri
 // "f32:3f800000" and "f64:3ff0000000000000".
 std::string BitsText(float value);
 std::string BitsText(double value);
+
+// "[\"f64:…\",…]".
+std::string JsonBits(const double* values, std::size_t count);
+
+// {"key":"value",…}, ordered by key.
+std::string JsonPairs(const std::map<std::string, std::string>& pairs);
 
 // 16 lower-case hexadecimal digits.
 std::string HexText(std::uint64_t value);
