@@ -93,16 +93,18 @@ class CaseJudge {
   }
 
   std::optional<std::string> NotExercised() const {
-    const std::vector<Fault>& faults = input_.the_case->faults;
-    const bool wants_kill = std::any_of(faults.begin(), faults.end(), StartsKill);
-    const bool wants_damage = std::any_of(faults.begin(), faults.end(),
-                                          [](const Fault& fault) { return !StartsKill(fault); });
-    if (wants_kill && std::none_of(input_.attempts.begin(), input_.attempts.end(), WasHitByFault)) {
-      return "the fault did not fire: the attempt ended by itself before it";
-    }
-    if (wants_damage && !wants_kill && !input_.damaged &&
-        std::none_of(input_.attempts.begin(), input_.attempts.end(), WasHitByFault)) {
-      return "the fault did not fire: the checkpoint folder is as the target left it";
+    for (const Fault& fault : input_.the_case->faults) {
+      const auto attempt = static_cast<std::size_t>(std::max(fault.attempt, 0));
+      const bool was_hit =
+          attempt < input_.attempts.size() && WasHitByFault(input_.attempts[attempt]);
+      if (StartsKill(fault) && !was_hit) {
+        return fmt::format("{} did not fire: attempt {} ended by itself before it", fault.kind,
+                           fault.attempt);
+      }
+      if (!StartsKill(fault) && !input_.damaged && !was_hit) {
+        return fmt::format("{} did not fire: the checkpoint folder is as the target left it",
+                           fault.kind);
+      }
     }
     return std::nullopt;
   }
@@ -151,7 +153,8 @@ class CaseJudge {
     outcome.expected_step = found.expected_step;
     outcome.announced = found.announced;
     if (found.restored_step >= 0) {
-      outcome.lost_steps = LastStepBefore(attempt_index) - found.restored_step;
+      outcome.lost_steps =
+          std::max<std::int64_t>(LastStepBefore(attempt_index) - found.restored_step, 0);
     }
     if (found.verdict && *found.verdict != Verdict::kExactFallback) {
       outcome.verdict = *found.verdict;
@@ -164,9 +167,32 @@ class CaseJudge {
     if (found.restored_step < 0) {
       return NothingRestored(attempt_index, outcome);
     }
+    if (auto split = CheckRanksAgree(view, outcome)) {
+      return *std::move(split);
+    }
     outcome.verdict = found.verdict.value_or(Verdict::kExact);
     CompareAndConclude(attempt_index, found.restored_step, attempt, outcome);
     return outcome;
+  }
+
+  // Ranks that restored different steps are no run at all.
+  static std::optional<Outcome> CheckRanksAgree(const RunView& view, Outcome outcome) {
+    const RestoredRecord& first = *view.Restored().front().second;
+    for (const auto& [rank, record] : view.Restored()) {
+      if (record->step != first.step) {
+        outcome.verdict = Verdict::kDiverged;
+        outcome.divergence = {Layer::kD0,
+                              first.step,
+                              rank,
+                              "restored step",
+                              std::to_string(first.step),
+                              std::to_string(record->step),
+                              "the ranks restored different steps"};
+        outcome.why = Describe(*outcome.divergence);
+        return outcome;
+      }
+    }
+    return std::nullopt;
   }
 
   [[nodiscard]] std::int64_t LastStepBefore(std::size_t attempt_index) const {

@@ -64,6 +64,11 @@ class Comparer {
     if (start == nullptr) {
       start = run_.FirstState("restored");
     }
+    if (start != nullptr && start->step != r) {
+      Add(Subject::kScalar, {Layer::kD1, r, -1, "step", std::to_string(r),
+                             std::to_string(start->step), "reading \"" + start->reading + "\""})
+          .component = "step";
+    }
     CompareState(start, r, Layer::kD1, Which::kAllButRandom);
     if (start == nullptr) {
       CompareFile();
@@ -141,6 +146,7 @@ class Comparer {
     if (expected.empty()) {
       return;
     }
+    step_ = step;
     const std::size_t before = result_.differences.size();
     if (which != Which::kScalars) {
       CompareTensors(*state, expected, layer, which);
@@ -179,7 +185,7 @@ class Comparer {
       return;
     }
     Difference& difference =
-        Add(Subject::kExtraTensor, {layer, state.step, -1, tensor.record.Key(), "absent",
+        Add(Subject::kExtraTensor, {layer, step_, -1, tensor.record.Key(), "absent",
                                     Describe(tensor.record), "reading \"" + state.reading + "\""});
     difference.component = tensor.record.component;
     difference.run_tensor = id;
@@ -200,7 +206,7 @@ class Comparer {
     }
     ++result_.compared_count;
     const auto add = [&](Subject subject, int rank, std::string want, std::string got) {
-      Difference& difference = Add(subject, {layer, state.step, rank, record.Key(), std::move(want),
+      Difference& difference = Add(subject, {layer, step_, rank, record.Key(), std::move(want),
                                              std::move(got), "reading \"" + state.reading + "\""});
       difference.component = record.component;
       difference.reference_tensor = id;
@@ -273,8 +279,8 @@ class Comparer {
       }
       const auto seen = state.scalars.find(name);
       static const RankValues none;
-      CompareScalar({layer, state.step, -1, name, {}, {}, "reading \"" + state.reading + "\""},
-                    *values, seen == state.scalars.end() ? none : seen->second,
+      CompareScalar({layer, step_, -1, name, {}, {}, "reading \"" + state.reading + "\""}, *values,
+                    seen == state.scalars.end() ? none : seen->second,
                     state.rank_count >= run_.World());
     }
   }
@@ -452,6 +458,7 @@ class Comparer {
   const RunView& reference_;
   const RunView& run_;
   std::vector<int> run_tensor_;
+  std::int64_t step_ = 0;  // of the states that are being compared, as the reference counts
   Comparison result_;
   Difference overflow_;
 };

@@ -148,10 +148,11 @@ void RunView::AddState(const StateRecord& record, int rank,
                        const std::vector<int>& slot_of_number) {
   const auto [at, is_new] = state_index_.try_emplace({record.reading, record.step}, states_.size());
   if (is_new) {
-    states_.push_back({record.reading, record.step, 0, {}, {}});
+    states_.push_back({record.reading, record.step, 0, -1, {}, {}});
   }
   StateView& state = states_[at->second];
-  state.rank_count += 1;
+  state.rank_count += state.last_rank != rank ? 1 : 0;
+  state.last_rank = rank;
   state.slots.resize(slots_.size());
   for (const auto& [number, sum] : record.tensors) {
     if (number < 0 || static_cast<std::size_t>(number) >= slot_of_number.size()) {

@@ -51,6 +51,7 @@ struct StateView {
   std::string reading;
   std::int64_t step = 0;
   int rank_count = 0;              // ranks that recorded it
+  int last_rank = -1;              // that was merged; one rank may need several records
   std::vector<SlotReading> slots;  // by slot; shorter than Slots() when names were added later
   std::map<std::string, RankValues> scalars;
 };

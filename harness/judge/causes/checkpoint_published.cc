@@ -25,7 +25,7 @@ bool Publishes(const Operation& operation, const std::string& name) {
     case OperationKind::kSymlink:
       return operation.path == name || LiesBelow(operation.path, name);
     case OperationKind::kWrite:
-      return !LiesBelow(operation.path, name) && operation.data.size() < 4096 &&
+      return operation.path.find('/') == std::string::npos && operation.data.size() < 4096 &&
              operation.data.find(name) != std::string::npos;
     case OperationKind::kMakeFolder:
     case OperationKind::kOpen:
@@ -71,7 +71,9 @@ std::optional<CauseFinding> Find(CauseContext& context) {
     return std::nullopt;
   }
   const StoredCheckpoint* broken = FirstUnsound(input);
-  if (broken == nullptr) {
+  const bool came_back = context.verdict == Verdict::kDiverged ||
+                         context.verdict == Verdict::kShort || context.verdict == Verdict::kOverrun;
+  if (broken == nullptr || (came_back && context.compare.loaded != broken)) {
     return std::nullopt;
   }
   const std::vector<StoryEvent> story = StoryOf(*context.before);

@@ -8,13 +8,25 @@ namespace reprise {
 namespace {
 
 constexpr const char* kOffByOne = "step_counter: off by one";
+constexpr const char* kContradiction = "step_counter: changed between load and first forward";
 constexpr const char* kOtherStep = "step_counter: of another step than the state";
+
+// The restart contradicts itself: the step that it restored and that of its first state.
+CauseFinding FromRecords(const Difference& first) {
+  return {
+      kContradiction,
+      fmt::format("the restart said that it restored step {}, and its first state is of step {}",
+                  first.where.expected, first.where.actual)};
+}
 
 std::optional<CauseFinding> Find(CauseContext& context) {
   const Difference* first = context.First();
   const std::int64_t r = context.compare.first_step;
   if (first == nullptr || first->where.layer != Layer::kD1 || first->where.step != r) {
     return std::nullopt;
+  }
+  if (first->subject == Subject::kScalar && first->component == "step") {
+    return FromRecords(*first);
   }
   const GroupEvidence weights = Examine(
       context, [](const TensorRecord& record) { return StartsWith(record.component, "weights"); });
@@ -31,6 +43,6 @@ std::optional<CauseFinding> Find(CauseContext& context) {
 
 }  // namespace
 
-CauseRule StepCounterRule() { return {{kOffByOne, kOtherStep}, "D1", Find}; }
+CauseRule StepCounterRule() { return {{kOffByOne, kContradiction, kOtherStep}, "D1", Find}; }
 
 }  // namespace reprise
