@@ -91,7 +91,11 @@ Status FolderState::ScanEntry(const fs::path& path, const std::string& name,
   if (S_ISLNK(status.st_mode)) {
     std::error_code error;
     entry.kind = EntryKind::kSymlink;
-    entry.content = std::make_shared<std::string>(fs::read_symlink(path, error).string());
+    Content& link = inodes_[{status.st_dev, status.st_ino}];
+    if (!link) {
+      link = std::make_shared<std::string>(fs::read_symlink(path, error).string());
+    }
+    entry.content = link;
     return error ? Status(FailErrno(error.value(), "cannot read the link", path.string()))
                  : Status();
   }

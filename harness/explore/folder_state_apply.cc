@@ -270,9 +270,9 @@ Status FolderState::ApplyRename(const Operation& operation) {
     return {};
   }
   if (target != entries_.end()) {
-    // Two names of one file: rename(2) does nothing then.
-    if (from == to || (source->second.kind == EntryKind::kFile &&
-                       source->second.content == target->second.content)) {
+    // Two names of one file or link: rename(2) does nothing then.
+    if (from == to ||
+        (source->second.content != nullptr && source->second.content == target->second.content)) {
       return {};
     }
     if (operation.excludes || HasChildren(to)) {

@@ -277,6 +277,15 @@ TEST(FolderStateTest, StartsFromWhatIsThereAndACopyIsItsOwn) {
   EXPECT_EQ(*before.Entries().at("a").content, "before");
 }
 
+TEST(FolderStateTest, ARenameBetweenTwoNamesOfOneLinkDoesNothing) {
+  LoggedFolder folder;
+  folder.Symlink("nowhere", "a");
+  folder.Link("a", "b");
+  folder.Rename("a", "b", 0);
+  EXPECT_EQ(Replay({}, folder.GetLog()).DifferencesFrom(folder.Now()), kNoDifference);
+  EXPECT_TRUE(folder.Now().Entries().contains("a"));
+}
+
 TEST(FolderStateTest, AMappedFileIsNeverCalledEqual) {
   LoggedFolder folder;
   folder.Open("a", O_CREAT);
