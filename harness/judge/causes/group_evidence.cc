@@ -117,7 +117,8 @@ GroupEvidence Examine(CauseContext& context,
 
 std::optional<CauseFinding> ExplainLostGroup(const GroupEvidence& group,
                                              const LostGroupNames& names) {
-  if (group.differing == 0) {
+  // Bits of another step of the run say that something was restored: other rules speak about that.
+  if (group.differing == 0 || group.mixed + group.at_other_step > 0) {
     return std::nullopt;
   }
   const auto found = [&](const std::string& name,

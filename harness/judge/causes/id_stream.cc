@@ -24,18 +24,17 @@ bool IsAboutData(const CauseContext& context) {
   return is_scalar || is_batch;
 }
 
-// All places where `sought` lies in `ids`; at the end of `ids`, `minimum` of it are enough.
+// All places where `sought` lies in `ids`.
 std::vector<std::size_t> FindAll(const std::vector<std::int64_t>& ids,
-                                 const std::vector<std::int64_t>& sought, std::size_t minimum) {
+                                 const std::vector<std::int64_t>& sought) {
   std::vector<std::size_t> places;
-  for (std::size_t at = 0; at + minimum <= ids.size(); ++at) {
-    const std::size_t count = std::min(sought.size(), ids.size() - at);
-    if (std::equal(sought.begin(), sought.begin() + static_cast<std::ptrdiff_t>(count),
-                   ids.begin() + static_cast<std::ptrdiff_t>(at))) {
-      places.push_back(at);
+  for (auto at = ids.begin();; ++at) {
+    at = std::search(at, ids.end(), sought.begin(), sought.end());
+    if (at == ids.end()) {
+      return places;
     }
+    places.push_back(static_cast<std::size_t>(at - ids.begin()));
   }
-  return places;
 }
 
 }  // namespace
@@ -91,15 +90,12 @@ std::optional<Alignment> Align(const CauseContext& context) {
     return std::vector<std::int64_t>(run.ids.begin() + static_cast<std::ptrdiff_t>(begin->second),
                                      run.ids.begin() + static_cast<std::ptrdiff_t>(end));
   };
-  const std::size_t one_step = position_of(alignment.first_step + 1) - begin->second;
-  if (one_step == 0) {
+  if (position_of(alignment.first_step + 1) == begin->second) {
     return std::nullopt;
   }
-  alignment.matches =
-      FindAll(reference.ids, slice(position_of(alignment.first_step + kSoughtSteps)), one_step);
-  if (alignment.matches.empty()) {
-    alignment.matches =
-        FindAll(reference.ids, slice(position_of(alignment.first_step + 1)), one_step);
+  // Fewer steps where the restart crosses into another epoch, or one of the runs ends.
+  for (std::int64_t count = kSoughtSteps; count > 0 && alignment.matches.empty(); --count) {
+    alignment.matches = FindAll(reference.ids, slice(position_of(alignment.first_step + count)));
   }
   return alignment;
 }
