@@ -121,7 +121,8 @@ void AttemptLog::NoteStreamLimit(int rank, int stream) {
 void AttemptLog::Finish(AttemptResult& result) {
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
     for (const int stream : {1, 2}) {
-      if (std::string rest = StreamOf(rank, stream).lines.TakeRest(); !rest.empty()) {
+      std::string rest = StreamOf(rank, stream).lines.TakeRest();
+      if (!rest.empty() && WantsOutput(rank, stream)) {  // else it is cut off at the limit
         events_.emplace_back(OutputEvent{rank, stream, std::move(rest)});
       }
       NoteStreamLimit(rank, stream);

@@ -93,8 +93,8 @@ Status AttemptRun::ForkRank(ForkServer& server, const ForkRequest& request) {
   foreign_children_.insert(server.Pid());
   while (server.Receive()) {  // answers to earlier requests
   }
-  forking_rank_ = static_cast<int>(ranks_.size());
   REPRISE_RETURN_IF_ERROR(server.Send(request));
+  forking_rank_ = static_cast<int>(ranks_.size());
   const Clock::time_point deadline = Clock::now() + kServerAnswerLimit;
   while (forking_rank_ != kServerRank && Clock::now() < deadline) {
     if (const auto report = NextReport(kLongestWait, server.Socket())) {

@@ -71,6 +71,7 @@ class TracingSupervisor final : public Supervisor {
                                                 int rank);
   Status StartCold(const AttemptSpec& spec, const Prepared& prepared, AttemptRun& run);
   Status StartForked(const AttemptSpec& spec, const Prepared& prepared, AttemptRun& run);
+  Status ForkRank(const AttemptSpec& spec, const Prepared& prepared, int rank, AttemptRun& run);
   Result<ForkServer*> ServerFor(const std::string& program, const Prepared& prepared,
                                 AttemptRun& run);
   void DropServer(std::size_t index);
@@ -78,6 +79,7 @@ class TracingSupervisor final : public Supervisor {
   Filters filters_;
   Tracees tracees_;
   std::vector<ServerEntry> servers_;  // the most recently used last
+  bool server_is_new_ = false;        // started by this attempt
 };
 
 TracingSupervisor::~TracingSupervisor() {
@@ -168,6 +170,7 @@ Status TracingSupervisor::StartCold(const AttemptSpec& spec, const Prepared& pre
 Result<ForkServer*> TracingSupervisor::ServerFor(const std::string& program,
                                                  const Prepared& prepared, AttemptRun& run) {
   const std::string key = LoadTimeKey(program, prepared.environment);
+  server_is_new_ = false;
   for (std::size_t i = 0; i < servers_.size(); ++i) {
     const bool is_alive = tracees_.Find(servers_[i].server->Pid()) != nullptr;
     if (servers_[i].key == key && is_alive) {
@@ -182,6 +185,7 @@ Result<ForkServer*> TracingSupervisor::ServerFor(const std::string& program,
   if (servers_.size() >= kMaxServers) {
     DropServer(0);
   }
+  server_is_new_ = true;
   REPRISE_ASSIGN_OR_RETURN(auto server,
                            ForkServer::Start(program, prepared.environment, filters_.main));
   tracees_.Add(server->Pid(), server->Pid(), kServerRank);
@@ -195,24 +199,33 @@ Result<ForkServer*> TracingSupervisor::ServerFor(const std::string& program,
 
 Status TracingSupervisor::StartForked(const AttemptSpec& spec, const Prepared& prepared,
                                       AttemptRun& run) {
-  const std::string folder =
-      spec.working_folder.empty() ? fs::current_path().string() : spec.working_folder.string();
   for (int rank = 0; rank < static_cast<int>(spec.commands.size()); ++rank) {
-    const auto index = static_cast<std::size_t>(rank);
-    REPRISE_ASSIGN_OR_RETURN(ForkServer* const server,
-                             ServerFor(prepared.programs[index], prepared, run));
-    if (Status forked = run.ForkRank(*server, {.arguments = spec.commands[index],
-                                               .environment = EnvironmentOf(spec, prepared, rank),
-                                               .folder = folder,
-                                               .input = prepared.nothing.Get(),
-                                               .output = prepared.streams[index].output.Get(),
-                                               .error = prepared.streams[index].error.Get()});
-        !forked) {
-      DropServer(servers_.size() - 1);  // the next attempt starts a fresh one
-      return forked;
+    Status forked = ForkRank(spec, prepared, rank, run);
+    if (!forked && forked.error().code != ErrorCode::kDeadline && !server_is_new_) {
+      forked = ForkRank(spec, prepared, rank, run);  // an old server had died: with a fresh one
     }
+    REPRISE_RETURN_IF_ERROR(forked);
   }
   return {};
+}
+
+Status TracingSupervisor::ForkRank(const AttemptSpec& spec, const Prepared& prepared, int rank,
+                                   AttemptRun& run) {
+  const auto index = static_cast<std::size_t>(rank);
+  const std::string folder =
+      spec.working_folder.empty() ? fs::current_path().string() : spec.working_folder.string();
+  REPRISE_ASSIGN_OR_RETURN(ForkServer* const server,
+                           ServerFor(prepared.programs[index], prepared, run));
+  Status forked = run.ForkRank(*server, {.arguments = spec.commands[index],
+                                         .environment = EnvironmentOf(spec, prepared, rank),
+                                         .folder = folder,
+                                         .input = prepared.nothing.Get(),
+                                         .output = prepared.streams[index].output.Get(),
+                                         .error = prepared.streams[index].error.Get()});
+  if (!forked) {
+    DropServer(servers_.size() - 1);
+  }
+  return forked;
 }
 
 Result<AttemptResult> TracingSupervisor::Run(const AttemptSpec& spec) {

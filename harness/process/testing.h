@@ -71,7 +71,9 @@ inline std::unique_ptr<Supervisor> MakeSupervisor() {
 inline AttemptResult MustRun(Supervisor& supervisor, const AttemptSpec& spec) {
   auto result = supervisor.Run(spec);
   EXPECT_TRUE(result) << result.error().ToString();
-  return result ? std::move(*result) : AttemptResult{};
+  AttemptResult failed;
+  failed.ranks.resize(spec.commands.size());
+  return result ? std::move(*result) : failed;
 }
 
 inline std::vector<Operation> OperationsOf(const AttemptResult& result) {

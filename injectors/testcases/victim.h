@@ -46,7 +46,9 @@ static inline void Record(const char* type, int step) {
     Must(logbook >= 0, "logbook");
   }
   const char* const more =
-      strcmp(type, "step") == 0 ? ",\"loss\":\"f32:3f800000\",\"lr\":[],\"wd\":[]" : "";
+      strcmp(type, "step") == 0
+          ? ",\"loss\":\"f32:3f800000\",\"learning_rate\":[],\"weight_decay\":[]"
+          : "";
   const int length =
       snprintf(line, sizeof(line), "{\"t\":\"%s\",\"step\":%d%s}\n", type, step, more);
   Must(write(logbook, line, (size_t)length) == length, "record");

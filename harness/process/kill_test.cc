@@ -1,0 +1,220 @@
+// A kill at any operation leaves exactly the folder that the log predicts, and nothing that runs.
+
+#include <gmock/gmock.h>
+
+#include "harness/explore/folder_state.h"
+#include "harness/process/testing.h"
+
+namespace reprise {
+namespace {
+
+using ::reprise::testing::AttemptFolders;
+using ::reprise::testing::Joined;
+using ::reprise::testing::MakeSupervisor;
+using ::reprise::testing::MustRun;
+using ::reprise::testing::OperationsOf;
+using ::reprise::testing::Short;
+using ::reprise::testing::ShortOperations;
+using ::reprise::testing::TestInjector;
+using ::testing::HasSubstr;
+
+constexpr std::uint64_t kMaxBytes = 1U << 30U;
+
+// The folder that the operations of the log make out of an empty one.
+FolderState Predict(const std::vector<Operation>& operations) {
+  const AttemptFolders empty;
+  FolderState state = *FolderState::Scan(empty.Checkpoint(), kMaxBytes);
+  for (const Operation& operation : operations) {
+    const Status applied = state.Apply(operation);
+    EXPECT_TRUE(applied) << Short(operation) << ": " << applied.error().ToString();
+  }
+  return state;
+}
+
+struct KilledLife {
+  AttemptResult result;
+  std::vector<std::string> differences;  // of the folder from the prediction
+};
+
+KilledLife KillAt(Supervisor& supervisor, const std::string& victim, int world,
+                  const OperationAddress& address, CutPoint cut) {
+  const AttemptFolders folders;
+  TestInjector injector;
+  injector.on_operation = [&](const Operation& operation) {
+    return operation.address == address ? Action::KillAllRanks(cut) : Action::Continue();
+  };
+  AttemptSpec spec = victim == "pair" ? folders.Spec(victim, {"3", "fails"}, world)
+                                      : folders.Spec(victim, {}, world);
+  spec.injectors = {&injector};
+  spec.injector_names = {"kill.test"};
+  KilledLife life{MustRun(supervisor, spec), {}};
+  const FolderState found = *FolderState::Scan(folders.Checkpoint(), kMaxBytes);
+  life.differences = Predict(OperationsOf(life.result)).DifferencesFrom(found);
+  return life;
+}
+
+std::vector<Operation> ReferenceOf(Supervisor& supervisor, const std::string& victim) {
+  const AttemptFolders folders;
+  return OperationsOf(MustRun(supervisor, folders.Spec(victim)));
+}
+
+const FaultEvent* FaultOf(const AttemptResult& result) {
+  for (const AttemptEvent& event : result.events) {
+    if (const auto* fault = std::get_if<FaultEvent>(&event)) {
+      return fault;
+    }
+  }
+  return nullptr;
+}
+
+TEST(KillTest, BeforeAndAfterEveryOperationLeavesThePredictedFolder) {
+  const auto supervisor = MakeSupervisor();
+  const std::vector<Operation> reference = ReferenceOf(*supervisor, "save_by_rename");
+  ASSERT_EQ(reference.size(), 37U);
+  for (std::size_t i = 0; i < reference.size(); ++i) {
+    for (const auto kind : {CutPoint::Kind::kBefore, CutPoint::Kind::kAfter}) {
+      const KilledLife life =
+          KillAt(*supervisor, "save_by_rename", 1, reference[i].address, {kind, 0});
+      EXPECT_EQ(life.result.end, AttemptEnd::kFault);
+      EXPECT_EQ(life.result.ranks[0].end, RankEnd::kKilledByFault);
+      EXPECT_EQ(OperationsOf(life.result).size(), i + (kind == CutPoint::Kind::kAfter ? 1 : 0));
+      EXPECT_TRUE(life.differences.empty()) << Short(reference[i]) << Joined(life.differences);
+    }
+  }
+}
+
+TEST(KillTest, InsideAWriteLetsExactlyTheFirstBytesThrough) {
+  const auto supervisor = MakeSupervisor();
+  for (const Operation& operation : ReferenceOf(*supervisor, "save_by_rename")) {
+    for (std::int64_t bytes = 1;
+         operation.kind == OperationKind::kWrite && bytes < operation.length_bytes; bytes += 3) {
+      const KilledLife life = KillAt(*supervisor, "save_by_rename", 1, operation.address,
+                                     {CutPoint::Kind::kBytes, bytes});
+      const Operation last = OperationsOf(life.result).back();
+      EXPECT_EQ(last.address, operation.address);
+      EXPECT_EQ(last.result, bytes);
+      EXPECT_EQ(last.data, operation.data.substr(0, static_cast<std::size_t>(bytes)));
+      EXPECT_TRUE(life.differences.empty()) << Short(last) << Joined(life.differences);
+    }
+  }
+}
+
+TEST(KillTest, EveryKindOfOperationCanBeTheLastOne) {
+  const auto supervisor = MakeSupervisor();
+  for (const Operation& operation : ReferenceOf(*supervisor, "every_operation")) {
+    if (operation.kind == OperationKind::kMapShared) {
+      continue;  // content is opaque from here on
+    }
+    for (const auto kind :
+         {CutPoint::Kind::kBefore, CutPoint::Kind::kAfter, CutPoint::Kind::kBytes}) {
+      const KilledLife life =
+          KillAt(*supervisor, "every_operation", 1, operation.address, {kind, 2});
+      EXPECT_EQ(life.result.end, AttemptEnd::kFault) << Short(operation);
+      EXPECT_TRUE(life.differences.empty()) << Short(operation) << Joined(life.differences);
+    }
+  }
+}
+
+TEST(KillTest, OfManyThreadsLeavesThePredictedFolder) {
+  const auto supervisor = MakeSupervisor();
+  for (int n = 7; n < 200; n += 40) {
+    const KilledLife life =
+        KillAt(*supervisor, "threads_write", 1, {0, 0, n}, {CutPoint::Kind::kBytes, 11});
+    EXPECT_EQ(life.result.end, AttemptEnd::kFault);
+    EXPECT_TRUE(life.differences.empty()) << Joined(life.differences);
+  }
+}
+
+TEST(KillTest, OfTwoRanksLeavesThePredictedFolder) {
+  const auto supervisor = MakeSupervisor();
+  for (int rank = 0; rank < 2; ++rank) {
+    for (int n = 0; n < 2; ++n) {
+      const KilledLife life =
+          KillAt(*supervisor, "pair", 2, {rank, 0, n}, {CutPoint::Kind::kAfter, 0});
+      EXPECT_EQ(life.result.ranks[0].end, RankEnd::kKilledByFault);
+      EXPECT_EQ(life.result.ranks[1].end, RankEnd::kKilledByFault);
+      EXPECT_TRUE(life.differences.empty()) << Joined(life.differences);
+    }
+  }
+}
+
+TEST(KillTest, ThePredictionFindsAnOperationThatIsMissing) {
+  const AttemptFolders folders;
+  const auto supervisor = MakeSupervisor();
+  std::vector<Operation> operations =
+      OperationsOf(MustRun(*supervisor, folders.Spec("save_by_rename")));
+  const FolderState found = *FolderState::Scan(folders.Checkpoint(), kMaxBytes);
+  EXPECT_TRUE(Predict(operations).DifferencesFrom(found).empty());
+  operations.pop_back();  // the rmdir of the last retention
+  EXPECT_FALSE(Predict(operations).DifferencesFrom(found).empty());
+}
+
+TEST(KillTest, IsLoggedBeforeItTakesEffect) {
+  const auto supervisor = MakeSupervisor();
+  const KilledLife life =
+      KillAt(*supervisor, "save_by_rename", 1, {0, 1, 3}, {CutPoint::Kind::kBytes, 2});
+  const FaultEvent* const fault = FaultOf(life.result);
+  ASSERT_NE(fault, nullptr);
+  EXPECT_EQ(fault->injector, "kill.test");
+  EXPECT_EQ(fault->what,
+            "SIGKILL to all ranks after 2 of 3 bytes of rank 0, save 1, operation 3 (pwrite64 "
+            "step-2/shard)");
+  EXPECT_TRUE(std::holds_alternative<OperationEvent>(life.result.events.back()));
+}
+
+TEST(KillTest, AtARecordEndsTheSequenceWithIt) {
+  const AttemptFolders folders;
+  const auto supervisor = MakeSupervisor();
+  TestInjector injector;
+  injector.on_record = [](int, const LogRecord& record) {
+    const auto* step = std::get_if<StepRecord>(&record);
+    return step != nullptr && step->step == 2 ? Action::KillAllRanks() : Action::Continue();
+  };
+  AttemptSpec spec = folders.Spec("save_by_rename");
+  spec.injectors = {&injector};
+  const AttemptResult result = MustRun(*supervisor, spec);
+  ASSERT_NE(FaultOf(result), nullptr);
+  EXPECT_THAT(FaultOf(result)->what, HasSubstr("after a step record of rank 0"));
+  EXPECT_EQ(OperationsOf(result).size(), 11U);  // the save after step 1, whole
+  const auto& record = std::get<RecordEvent>(result.events[result.events.size() - 2]);
+  EXPECT_THAT(record.line, HasSubstr("\"step\":2"));
+}
+
+AttemptResult KillRankOne(Supervisor& supervisor, const std::string& on_loss,
+                          std::chrono::milliseconds grace) {
+  const AttemptFolders folders;
+  TestInjector injector;
+  injector.on_record = [](int rank, const LogRecord&) {
+    return rank == 1 ? Action::KillOneRank(1) : Action::Continue();
+  };
+  AttemptSpec spec = folders.Spec("pair", {"100000000", on_loss}, 2);
+  spec.injectors = {&injector};
+  spec.peers_grace = grace;
+  return MustRun(supervisor, spec);
+}
+
+TEST(KillTest, OfOneRankLeavesItsPeerTheTimeToEndByItself) {
+  const auto supervisor = MakeSupervisor();
+  const AttemptResult result = KillRankOne(*supervisor, "fails", std::chrono::seconds(60));
+  EXPECT_EQ(result.end, AttemptEnd::kFault);
+  EXPECT_EQ(result.ranks[1].end, RankEnd::kKilledByFault);
+  EXPECT_EQ(result.ranks[0].end, RankEnd::kExited);
+  EXPECT_EQ(result.ranks[0].status, 7);
+}
+
+TEST(KillTest, OfOneRankEndsAPeerThatWaitsForEver) {
+  const auto supervisor = MakeSupervisor();
+  const AttemptResult result = KillRankOne(*supervisor, "waits", std::chrono::milliseconds(50));
+  EXPECT_EQ(result.ranks[1].end, RankEnd::kKilledByFault);
+  EXPECT_EQ(result.ranks[0].end, RankEnd::kKilledAfter);
+}
+
+TEST(KillTest, IsNotExecutedWhenItsOperationNeverComes) {
+  const auto supervisor = MakeSupervisor();
+  const KilledLife life = KillAt(*supervisor, "save_by_rename", 1, {0, 9, 0}, {});
+  EXPECT_EQ(life.result.end, AttemptEnd::kAllExited);
+  EXPECT_EQ(FaultOf(life.result), nullptr);
+}
+
+}  // namespace
+}  // namespace reprise
