@@ -84,7 +84,7 @@ void PlantPublished(Scene& scene) {
   };
 }
 
-std::vector<Planted> AllPlanted() {
+std::vector<Planted> PlantedInFilesAndData() {
   return {
       {"checkpoint: last good one destroyed", PlantDestroyed},
       {"checkpoint: published before all ranks wrote", PlantPublished},
@@ -132,6 +132,11 @@ std::vector<Planted> AllPlanted() {
          scene.stored = {MakeStored(10)};
          scene.restart.batch_of = [](std::int64_t step) { return step - 5; };
        }},
+  };
+}
+
+std::vector<Planted> PlantedInOptimizer() {
+  return {
       {"ema: not restored", [](Scene& scene) { SetBits(scene.restart, "ema/", 0); }},
       {"ema: counter", [](Scene& scene) { SetScalar(scene.restart, "ema.updates", "0"); }},
       {"fallback: silent restart from scratch", [](Scene& scene) { scene.restart.from = 0; }},
@@ -160,6 +165,11 @@ std::vector<Planted> AllPlanted() {
        }},
       {"optimizer.step: reset",
        [](Scene& scene) { SetScalar(scene.restart, "optimizer.step", "0"); }},
+  };
+}
+
+std::vector<Planted> PlantedInSchedule() {
+  return {
       {"rng.torch: not restored", [](Scene& scene) { SetBits(scene.restart, "rng/", 0); }},
       {"rng: changed between load and first forward",
        [](Scene& scene) { SetBits(scene.restart, "rng/", 3, "ready"); }},
@@ -192,6 +202,11 @@ std::vector<Planted> AllPlanted() {
          scene.restart.from = 4;
          scene.restart.checkpoint = "step-4";
        }},
+  };
+}
+
+std::vector<Planted> PlantedInState() {
+  return {
       {"shards: stale shard",
        [](Scene& scene) {
          scene.reference.world = scene.killed.world = 2;
@@ -233,6 +248,14 @@ std::vector<Planted> AllPlanted() {
          };
        }},
   };
+}
+
+std::vector<Planted> AllPlanted() {
+  std::vector<Planted> all = PlantedInFilesAndData();
+  for (const auto& more : {PlantedInOptimizer(), PlantedInSchedule(), PlantedInState()}) {
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  return all;
 }
 
 TEST(CausesTest, EveryPlantedFaultIsNamed) {

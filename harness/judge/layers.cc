@@ -38,21 +38,6 @@ std::string DescribeAlias(const std::string& alias_of) {
   return alias_of.empty() ? "its own storage" : "shares the storage of " + alias_of;
 }
 
-// The bits of one tensor at a step of a run, from the best reading that holds it.
-struct Found {
-  const StateView* state = nullptr;
-  TensorReading value;
-};
-
-Found FindTensorAt(const RunView& view, const std::vector<const StateView*>& states, int tensor) {
-  for (const StateView* state : states) {
-    if (TensorReading value = view.Read(*state, tensor); value.present) {
-      return {state, value};
-    }
-  }
-  return {};
-}
-
 class Comparer {
  public:
   explicit Comparer(const CompareSpec& spec)
@@ -181,7 +166,7 @@ class Comparer {
     const TensorIdentity& tensor = run_.Tensors()[static_cast<std::size_t>(id)];
     const int other = reference_.FindTensor(tensor.record.Key());
     if (!run_.Read(state, id).present ||
-        (other >= 0 && FindTensorAt(reference_, expected, other).state != nullptr)) {
+        (other >= 0 && reference_.ReadFirst(expected, other).present)) {
       return;
     }
     Difference& difference =
@@ -193,8 +178,8 @@ class Comparer {
 
   void CompareTensor(const StateView& state, const std::vector<const StateView*>& expected, int id,
                      Layer layer) {
-    const Found wanted = FindTensorAt(reference_, expected, id);
-    if (wanted.state == nullptr || !wanted.value.covered) {
+    const TensorReading wanted = reference_.ReadFirst(expected, id);
+    if (!wanted.covered) {
       return;  // the reference itself cannot tell
     }
     const TensorRecord& record = reference_.Tensors()[static_cast<std::size_t>(id)].record;
@@ -214,7 +199,7 @@ class Comparer {
       difference.actual = seen.sum;
     };
     if (!seen.present) {
-      add(Subject::kMissingTensor, -1, ShowDigest(wanted.value.sum, record), "absent");
+      add(Subject::kMissingTensor, -1, ShowDigest(wanted.sum, record), "absent");
       return;
     }
     const TensorIdentity& actual = run_.Tensors()[static_cast<std::size_t>(run_id)];
@@ -227,8 +212,8 @@ class Comparer {
           fmt::format("rank {} holds other bits than its peers", seen.disagreeing_rank));
     } else if (!seen.covered) {
       add(Subject::kCoverage, -1, "each element exactly once", "holes or overlaps between ranks");
-    } else if (!(seen.sum == wanted.value.sum)) {
-      add(Subject::kTensor, -1, ShowDigest(wanted.value.sum, record),
+    } else if (!(seen.sum == wanted.sum)) {
+      add(Subject::kTensor, -1, ShowDigest(wanted.sum, record),
           ShowDigest(seen.sum, actual.record));
     } else if (actual.record.alias_of != record.alias_of && layer <= Layer::kD3) {
       add(Subject::kAlias, -1, DescribeAlias(record.alias_of),
@@ -463,71 +448,8 @@ class Comparer {
   Difference overflow_;
 };
 
-ReadingState StateOf(const CompareSpec& spec, const StateView* state, int reference_tensor,
-                     const TensorReading& wanted) {
-  if (state == nullptr) {
-    return ReadingState::kUnknown;
-  }
-  const TensorRecord& record =
-      spec.reference->Tensors()[static_cast<std::size_t>(reference_tensor)].record;
-  const int tensor = spec.run->FindTensor(record.Key());
-  const TensorReading seen = tensor < 0 ? TensorReading{} : spec.run->Read(*state, tensor);
-  if (!seen.present) {
-    return ReadingState::kAbsent;
-  }
-  return seen.sum == wanted.sum ? ReadingState::kEqual : ReadingState::kDifferent;
-}
-
 }  // namespace
 
 Comparison Compare(const CompareSpec& spec) { return Comparer(spec).Take(); }
-
-TensorReadings ReadingsOf(const CompareSpec& spec, int reference_tensor) {
-  TensorReadings readings;
-  const Found wanted =
-      FindTensorAt(*spec.reference, spec.reference->StatesAt(spec.first_step), reference_tensor);
-  if (wanted.state == nullptr) {
-    return readings;
-  }
-  readings.restored =
-      StateOf(spec, spec.run->FirstState("restored"), reference_tensor, wanted.value);
-  readings.ready = StateOf(spec, spec.run->FirstState("ready"), reference_tensor, wanted.value);
-  if (spec.loaded != nullptr && spec.loaded->error.empty()) {
-    const TensorRecord& record =
-        spec.reference->Tensors()[static_cast<std::size_t>(reference_tensor)].record;
-    const auto stored = spec.loaded->tensors.find(record.Key());
-    if (stored == spec.loaded->tensors.end()) {
-      readings.file = ReadingState::kAbsent;
-    } else {
-      readings.file = stored->second.covered && stored->second.sum == wanted.value.sum
-                          ? ReadingState::kEqual
-                          : ReadingState::kDifferent;
-    }
-  }
-  return readings;
-}
-
-std::string Show(const TensorReadings& readings) {
-  std::vector<std::string> parts;
-  const auto add = [&](const char* where, ReadingState state) {
-    switch (state) {
-      case ReadingState::kUnknown:
-        return;
-      case ReadingState::kAbsent:
-        parts.push_back(fmt::format("{}: absent", where));
-        return;
-      case ReadingState::kEqual:
-        parts.push_back(fmt::format("{}: equal", where));
-        return;
-      case ReadingState::kDifferent:
-        parts.push_back(fmt::format("{}: different", where));
-        return;
-    }
-  };
-  add("in the file", readings.file);
-  add("after the load", readings.restored);
-  add("before the first forward", readings.ready);
-  return fmt::format("{}", fmt::join(parts, ", "));
-}
 
 }  // namespace reprise

@@ -233,6 +233,15 @@ TensorReading RunView::Read(const StateView& state, int tensor) const {
   return result;
 }
 
+TensorReading RunView::ReadFirst(const std::vector<const StateView*>& states, int tensor) const {
+  for (const StateView* state : states) {
+    if (const TensorReading reading = Read(*state, tensor); reading.present) {
+      return reading;
+    }
+  }
+  return {};
+}
+
 std::int64_t RunView::LastStep() const { return steps_.empty() ? -1 : steps_.rbegin()->first; }
 
 std::optional<std::int64_t> RunView::EndStep() const {

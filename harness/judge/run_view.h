@@ -95,6 +95,9 @@ class RunView {
   [[nodiscard]] std::vector<const StateView*> StatesAt(std::int64_t step) const;
   [[nodiscard]] const std::vector<StateView>& States() const { return states_; }
   [[nodiscard]] TensorReading Read(const StateView& state, int tensor) const;
+  // From the first of `states` that holds it.
+  [[nodiscard]] TensorReading ReadFirst(const std::vector<const StateView*>& states,
+                                        int tensor) const;
 
   [[nodiscard]] const std::map<BatchKey, BatchView>& Batches() const { return batches_; }
   [[nodiscard]] const ByStep<StepRecord>& Steps() const { return steps_; }
