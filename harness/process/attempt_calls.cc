@@ -110,7 +110,8 @@ bool AttemptRun::BeginOperation(Tracee& tracee, PendingCall& call,
     tracee.after_call = action;
     return true;
   }
-  return Execute(action, rank);
+  const pid_t tid = tracee.tid;
+  return Execute(action, rank) && tracees_.Find(tid) != nullptr;
 }
 
 bool AttemptRun::SwallowOutput(const Tracee& tracee, const PendingCall& call,
@@ -139,7 +140,8 @@ void AttemptRun::OnExit(Tracee& tracee) {
   }
   const PendingCall call = *tracee.call;
   const Action action = CompleteCall(tracee, registers, true);
-  if (action.kind != Action::Kind::kContinue && !Execute(action, rank)) {
+  if (action.kind != Action::Kind::kContinue &&
+      (!Execute(action, rank) || tracees_.Find(tid) == nullptr)) {
     return;
   }
   if (call.MakesDescriptor()) {

@@ -173,10 +173,10 @@ Status AttemptRun::CheckDeadlines(Clock::time_point now) {
     }
     return {};
   }
-  if (owner_ != 0 && !waiting_.empty() && now - owner_since_ >= kOwnerLimit) {
+  if (now - owner_since_ >= kOwnerLimit && !waiting_.empty()) {
     owner_ = 0;
-    StartNextWaiting();
   }
+  StartNextWaiting();  // also after the owner's rank was killed
   return {};
 }
 

@@ -40,15 +40,16 @@ TEST(ReservedPortTest, TheTargetCanListenAndOthersCannot) {
 TEST(RankEnvironmentTest, KeepsWhatTheUserSets) {
   const Environment base =
       BaseEnvironment({{"OMP_NUM_THREADS", "3"}, {"PYTHONHASHSEED", "0"}, {"RANK", "9"}});
-  const Environment environment = RankEnvironment(base, {.rank = 1, .world = 2, .attempt = 7});
+  const Environment environment =
+      RankEnvironment(base, {.rank = 1, .world = 2, .attempt = 7, .logbook_folder = {}});
   EXPECT_EQ(environment.at("OMP_NUM_THREADS"), "3");
   EXPECT_EQ(environment.at("PYTHONHASHSEED"), "0");
   EXPECT_EQ(environment.at("RANK"), "1");
 }
 
 TEST(RankEnvironmentTest, HashSeedsDifferBetweenAttempts) {
-  const Environment first = RankEnvironment({}, {.attempt = 0});
-  const Environment second = RankEnvironment({}, {.attempt = 1});
+  const Environment first = RankEnvironment({}, {.attempt = 0, .logbook_folder = {}});
+  const Environment second = RankEnvironment({}, {.attempt = 1, .logbook_folder = {}});
   EXPECT_NE(first.at("PYTHONHASHSEED"), second.at("PYTHONHASHSEED"));
 }
 

@@ -83,25 +83,28 @@ class TracingSupervisor final : public Supervisor {
 };
 
 TracingSupervisor::~TracingSupervisor() {
+  std::vector<pid_t> ending;
   while (!servers_.empty()) {
+    ending.push_back(servers_.front().server->Pid());
     DropServer(0);
   }
-}
-
-void TracingSupervisor::DropServer(std::size_t index) {
-  const pid_t pid = servers_[index].server->Pid();
-  servers_.erase(servers_.begin() + static_cast<std::ptrdiff_t>(index));
-  if (tracees_.Find(pid) == nullptr) {
-    return;
-  }
-  kill(pid, SIGKILL);
   ChildWait wait;
-  for (int i = 0; i < 100 && tracees_.Find(pid) != nullptr; ++i) {
+  const auto is_left = [this](pid_t pid) { return tracees_.Find(pid) != nullptr; };
+  for (int i = 0; i < 100 && std::any_of(ending.begin(), ending.end(), is_left); ++i) {
     const auto report = wait.Next(std::chrono::milliseconds(50));
     if (report && report->HasEnded()) {
       tracees_.Remove(report->tid);
     }
   }
+}
+
+// Its end is seen by whichever attempt waits next: waiting here would swallow reports of ranks.
+void TracingSupervisor::DropServer(std::size_t index) {
+  const pid_t pid = servers_[index].server->Pid();
+  if (tracees_.Find(pid) != nullptr) {
+    kill(pid, SIGKILL);
+  }
+  servers_.erase(servers_.begin() + static_cast<std::ptrdiff_t>(index));
 }
 
 Result<Prepared> TracingSupervisor::Prepare(const AttemptSpec& spec) {
