@@ -203,13 +203,13 @@ RC_GTEST_PROP(DigestProperties, SwappedDifferentElementsAreSeenInEachLane, ()) {
 
 RC_GTEST_PROP(DigestProperties, TheSameDataAtAnotherOffsetHasAnotherDigest, ()) {
   const Bytes data = ArbitraryBytes(600);
-  RC_PRE(std::any_of(data.begin(), data.end(), [](std::uint8_t b) { return b != 0; }));
   const auto shift = *rc::gen::inRange<std::uint64_t>(1, 5000);
+  const auto whole_words = static_cast<std::ptrdiff_t>(data.size() / 4 * 4);
+  const bool has_whole_word =
+      std::any_of(data.begin(), data.begin() + whole_words, [](std::uint8_t b) { return b != 0; });
+  RC_PRE(has_whole_word);
   const reprise_digest_sum here = Range(data, 4);
   const reprise_digest_sum there = Range(data, 4, shift);
-  const bool has_whole_word = std::any_of(data.begin(), data.end() - data.size() % 4,
-                                          [](std::uint8_t b) { return b != 0; });
-  RC_PRE(has_whole_word);
   RC_ASSERT(here.a != there.a || here.b != there.b);
 }
 
@@ -229,7 +229,7 @@ class Tensor {
     std::uint32_t state = *rc::gen::arbitrary<std::uint32_t>();
     for (std::uint8_t& byte : tensor.data_) {
       state = state * 1664525U + 1013904223U;
-      byte = static_cast<std::uint8_t>(state >> 24);
+      byte = static_cast<std::uint8_t>(state >> 24 | 1);  // no row of zeroes
     }
     return tensor;
   }
@@ -290,7 +290,9 @@ RC_GTEST_PROP(DigestProperties, AnyGridOfBoxesAddsUpToTheWholeOnEveryPath, ()) {
         extents[d] = upper ? tensor.Shape()[d] - cut[d] : cut[d];
         empty = empty || extents[d] == 0;
       }
-      RC_ASSERT(empty || tensor.Add(&sum, offsets, extents) == 0);
+      if (!empty) {  // RC_ASSERT evaluates both sides of ||
+        RC_ASSERT(tensor.Add(&sum, offsets, extents) == 0);
+      }
     }
     RC_ASSERT(sum == tensor.Whole());
   }
@@ -298,8 +300,9 @@ RC_GTEST_PROP(DigestProperties, AnyGridOfBoxesAddsUpToTheWholeOnEveryPath, ()) {
 
 RC_GTEST_PROP(DigestProperties, ABoxAtAWrongPlaceIsSeen, ()) {
   const Tensor tensor = Tensor::Arbitrary();
-  RC_PRE(!tensor.Shape().empty() && tensor.Shape()[0] >= 2);
   Sizes extents = tensor.Shape();
+  const bool has_two_rows = !extents.empty() && extents[0] >= 2;
+  RC_PRE(has_two_rows);  // evaluates both sides of &&
   extents[0] = 1;
   Sizes offsets(extents.size(), 0);
   reprise_digest_sum right = {};

@@ -153,7 +153,7 @@ class SequenceChecker {
     return {};
   }
 
-  Status CheckState(const StateRecord& state, const std::string& where) const {
+  [[nodiscard]] Status CheckState(const StateRecord& state, const std::string& where) const {
     if (!state.tensors.empty() &&
         static_cast<std::size_t>(state.tensors.rbegin()->first) >= tensor_count_) {
       return Fail(ErrorCode::kCorrupt,

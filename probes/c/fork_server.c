@@ -1,4 +1,4 @@
-#define _GNU_SOURCE /* MSG_CMSG_CLOEXEC */
+#define _GNU_SOURCE /* MSG_CMSG_CLOEXEC; NOLINT(bugprone-reserved-identifier) */
 #include "probes/c/fork_server.h"
 
 #include <errno.h>
@@ -11,6 +11,8 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 #include <unistd.h>
+
+/* One thread, by the contract of the header: NOLINTBEGIN(concurrency-mt-unsafe) */
 
 static const char kVariable[] = "REPRISE_FORK_SERVER_FD";
 
@@ -296,3 +298,5 @@ int reprise_run_main(int argc, char** argv, int (*train)(int, char**), void (*wa
   signal(SIGCHLD, SIG_IGN);
   return Serve(socket, train);
 }
+
+/* NOLINTEND(concurrency-mt-unsafe) */
