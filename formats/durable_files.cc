@@ -17,6 +17,9 @@
 namespace reprise {
 namespace {
 
+// Small tensors share a write; a large one is written from where it lies.
+constexpr std::size_t kWriteBufferBytes = std::size_t{32} << 10;
+
 namespace fs = std::filesystem;
 
 constexpr std::string_view kSealLine = "xxh3-128 ";
@@ -42,6 +45,22 @@ Status Sync(int fd, const fs::path& path) {
   return {};
 }
 
+Status WriteBuffered(int fd, std::span<const std::string_view> pieces, const fs::path& path) {
+  std::string buffer;
+  for (const std::string_view piece : pieces) {
+    if (!buffer.empty() && buffer.size() + piece.size() > kWriteBufferBytes) {
+      REPRISE_RETURN_IF_ERROR(WriteAll(fd, buffer, path));
+      buffer.clear();
+    }
+    if (piece.size() > kWriteBufferBytes) {
+      REPRISE_RETURN_IF_ERROR(WriteAll(fd, piece, path));
+    } else {
+      buffer += piece;
+    }
+  }
+  return WriteAll(fd, buffer, path);
+}
+
 }  // namespace
 
 Status WriteDurably(const fs::path& path, std::span<const std::string_view> pieces) {
@@ -49,9 +68,7 @@ Status WriteDurably(const fs::path& path, std::span<const std::string_view> piec
   if (!fd.IsValid()) {
     return FailErrno(errno, "cannot create", path.string());
   }
-  for (const std::string_view piece : pieces) {
-    REPRISE_RETURN_IF_ERROR(WriteAll(fd.Get(), piece, path));
-  }
+  REPRISE_RETURN_IF_ERROR(WriteBuffered(fd.Get(), pieces, path));
   REPRISE_RETURN_IF_ERROR(Sync(fd.Get(), path));
   // A network file system may report a lost write only here.
   if (close(fd.Release()) != 0) {

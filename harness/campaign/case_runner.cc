@@ -92,6 +92,11 @@ class Execution {
     life.models_folder = context_.models_folder;
     life.cold = cold_;
     life.injectors = Injectors(attempt, InjectorStage::kLive);
+    for (const ActiveFault& active : faults_) {
+      if (active.fault.attempt == attempt && active.stage == InjectorStage::kLive) {
+        life.injector_names.push_back(active.fault.kind);
+      }
+    }
     REPRISE_ASSIGN_OR_RETURN(LifeResult result, RunLife(supervisor_, life));
     recovery_ = result.ready_after;
     if (before) {

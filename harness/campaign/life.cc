@@ -93,6 +93,8 @@ Result<LifeResult> RunLife(Supervisor* supervisor, const Life& life) {
   spec.output_folder = life.attempt_folder / "output";
   spec.injectors = life.injectors;
   spec.injectors.push_back(&ready);
+  spec.injector_names = life.injector_names;
+  spec.injector_names.emplace_back("ready watch");
   spec.use_fork_server = life.target->fork_server && !life.cold;
   const Clock::time_point start = Clock::now();
   REPRISE_ASSIGN_OR_RETURN(AttemptResult result, supervisor->Run(spec));

@@ -24,6 +24,7 @@ struct Life {
   std::filesystem::path attempt_folder;     // created; see harness/record/attempt_store.h
   std::filesystem::path models_folder;      // what {models} stands for
   std::vector<Injector*> injectors;         // not owned
+  std::vector<std::string> injector_names;  // one per injector: "kill.operation"
   bool cold = false;                        // exec, also where the target has a fork server
 };
 

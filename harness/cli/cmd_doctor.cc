@@ -39,7 +39,7 @@ std::function<int()> Declare(CLI::App* app) {
                       {"ok", fact.ok},
                       {"required", fact.required},
                       {"detail", fact.detail},
-                      {"lost", fact.ok ? "" : fact.lost}});
+                      {"lost", fact.ok ? std::string() : fact.lost}});
       if (!*as_json) {
         fmt::print("{:<5} {:<22} {}\n",
                    fact.ok         ? "ok"

@@ -24,8 +24,9 @@
 namespace reprise {
 namespace {
 
-MachineFact Fact(std::string name, bool ok, std::string detail, std::string lost) {
-  return {std::move(name), ok, std::move(detail), ok ? std::string() : std::move(lost)};
+MachineFact Fact(std::string name, bool ok, std::string detail, std::string lost,
+                 bool required = false) {
+  return {std::move(name), ok, std::move(detail), ok ? std::string() : std::move(lost), required};
 }
 
 std::string FirstLine(const std::string& path) {
@@ -43,7 +44,7 @@ MachineFact KernelFact() {
   const bool new_enough = major > 4 || (major == 4 && minor >= 8);
   const bool ok = new_enough && std::string(name.machine) == "x86_64";
   return Fact("kernel", ok, fmt::format("Linux {} on {}", name.release, name.machine),
-              "tracing needs Linux 4.8 or newer on x86-64; nothing can be run");
+              "tracing needs Linux 4.8 or newer on x86-64; nothing can be run", true);
 }
 
 // One life of a tiny program under filter and tracer.
@@ -81,7 +82,8 @@ MachineFact TracingFact() {
   return Fact("ptrace and seccomp", tried.has_value(),
               tried ? "a program was run under tracer and filter" : tried.error().ToString(),
               "nothing can be run; a container needs --cap-add=SYS_PTRACE and a seccomp profile "
-              "that allows ptrace");
+              "that allows ptrace",
+              true);
 }
 
 MachineFact TracerFact() {
@@ -91,7 +93,7 @@ MachineFact TracerFact() {
   return Fact("not traced itself", tracer == 0,
               tracer == 0 ? "no debugger or strace is attached"
                           : fmt::format("process {} traces reprise", tracer),
-              "children are traced by that process too, so reprise cannot trace them");
+              "children are traced by that process too, so reprise cannot trace them", true);
 }
 
 MachineFact YamaFact() {

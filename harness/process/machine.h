@@ -13,6 +13,7 @@ struct MachineFact {
   bool ok = true;      // false: something is lost
   std::string detail;  // what was found
   std::string lost;    // what does not work without it; empty when `ok`
+  bool required = false;  // nothing can be run without it
 };
 
 // Starts a short-lived child to try ptrace(2) and the filter.
