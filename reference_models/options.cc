@@ -66,6 +66,7 @@ void AddRunOptions(CLI::App& app, Options& options) {
 }
 
 void AddTrainingOptions(CLI::App& app, Options& options) {
+  app.add_option("--layers", options.layers, "Blocks of the transformer")->check(CLI::Range(1, 64));
   app.add_option("--eval-every", options.eval_every, "Steps between two evaluations")
       ->check(CLI::Range(1, 1 << 24));
   app.add_option("--epoch-samples", options.epoch_samples, "Samples of one epoch")

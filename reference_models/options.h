@@ -31,6 +31,7 @@ struct Options {
   std::string mutant;  // of transformer_mutants only
   bool list_mutants = false;
   bool save = true;
+  std::int64_t layers = 2;
   std::int64_t steps = 14;
   std::int64_t save_every = 3;
   std::int64_t eval_every = 4;

@@ -131,7 +131,7 @@ Weights::Weights(const Options& options) : place_(options.place) {
   Initialiser init(options.seed, at::Device(options.device));
   init.Matrix("embedding.weight", kVocabulary, kWidth);
   init.Matrix("position.weight", kContext, kWidth);
-  for (std::int64_t layer = 0; layer < kLayerCount; ++layer) {
+  for (std::int64_t layer = 0; layer < options.layers; ++layer) {
     const std::string block = fmt::format("blocks.{}.", layer);
     init.Norm(block + "norm1");
     init.Linear(block + "attn.qkv", 3 * kWidth, kWidth);

@@ -9,6 +9,9 @@
 namespace reprise::models {
 namespace {
 
+// The last norm (two tensors) and the scale of the logits.
+constexpr std::size_t kTensorsAfterBlocks = 3;
+
 class Forward {
  public:
   Forward(const std::vector<at::Tensor>& parameters, at::Generator* generator)
@@ -19,7 +22,7 @@ class Forward {
     const at::Tensor embedding = Next();
     at::Tensor x = at::embedding(embedding, tokens) + Next();
     x = Dropout(x.reshape({-1, kWidth}));
-    for (std::int64_t layer = 0; layer < kLayerCount; ++layer) {
+    while (parameters_.size() - next_ > kTensorsAfterBlocks) {
       x = x + Dropout(Attention(Norm(x), tokens.size(0)));
       x = x + Dropout(Linear(at::gelu(Linear(Norm(x)))));
     }
