@@ -291,7 +291,7 @@ TEST(JudgeTest, EachKindOfValueHasItsLayer) {
            return name == "data.position" ? "3" : std::to_string(place.step);
          };
        },
-       Layer::kD1, 8, "data.position"},
+       Layer::kD4, 8, "data.position"},
       {[](RunSpec& s) { s.batch_of = [](std::int64_t step) { return step - 8; }; }, Layer::kD2, 9,
        "sample ids"},
       {[](RunSpec& s) {

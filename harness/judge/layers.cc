@@ -54,16 +54,18 @@ class Comparer {
                              std::to_string(start->step), "reading \"" + start->reading + "\""})
           .component = "step";
     }
-    CompareState(start, r, Layer::kD1, Which::kAllButRandom);
+    CompareState(start, r, Layer::kD1, Which::kTensorsButRandom);
     if (start == nullptr) {
       CompareFile();
     }
     if (!spec_.trajectory) {
+      CompareState(start, r, Layer::kD4, Which::kScalars);
       return std::move(result_);
     }
     CompareBatches(r + 1, Layer::kD2);
     CompareState(start, r, Layer::kD3, Which::kRandom);
     CompareStep(r + 1, Layer::kD3, Layer::kD4);
+    CompareState(start, r, Layer::kD4, Which::kScalars);
     CompareScalarsAndTensors(r + 1, Layer::kD4, Layer::kD5);
     CompareEvents(r + 1);
     CompareLater(r + 2, Layer::kD5);
@@ -75,13 +77,13 @@ class Comparer {
   }
 
  private:
-  enum class Which { kAll, kRandom, kAllButRandom, kScalars, kTensors };
+  enum class Which { kAll, kRandom, kTensorsButRandom, kScalars, kTensors };
 
   static bool Selects(Which which, std::string_view component) {
     switch (which) {
       case Which::kRandom:
         return IsRandomState(component);
-      case Which::kAllButRandom:
+      case Which::kTensorsButRandom:
         return !IsRandomState(component);
       case Which::kAll:
       case Which::kScalars:
@@ -136,7 +138,7 @@ class Comparer {
     if (which != Which::kScalars) {
       CompareTensors(*state, expected, layer, which);
     }
-    if (which != Which::kTensors) {
+    if (which != Which::kTensors && which != Which::kTensorsButRandom) {
       CompareScalars(*state, expected, layer, which);
     }
     std::stable_sort(result_.differences.begin() + static_cast<std::ptrdiff_t>(before),

@@ -85,13 +85,13 @@ class Planner {
   Status AddCase(const CaseTemplate& entry, const std::vector<int>& world,
                  std::vector<Fault> faults) {
     PlannedCase planned;
-    planned.the_case.reference_world = ReferenceWorld(entry, world);
     planned.expect = entry.expect;
     planned.the_case = {.id = {},
                         .scenario = scenario_.name,
                         .target = entry.target,
                         .faults = std::move(faults),
-                        .world = world};
+                        .world = world,
+                        .reference_world = ReferenceWorld(entry, world)};
     planned.the_case.id = CaseId(planned.the_case);
     const auto [known, is_new] = by_id_.emplace(planned.the_case.id, cases_.size());
     if (!is_new) {

@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <memory>
+#include <thread>
 
 #include "formats/checkpoint_index.h"
 #include "formats/durable_files.h"
@@ -35,7 +37,7 @@ Status ErrorOf(const Result<ShardSummary>& summary) {
   return tl::make_unexpected(summary.error());
 }
 
-// Rank 0 publishes as soon as it knows what the others are going to write.
+// Rank 0 publishes, and announces the save, as soon as it knows what the others are going to write.
 class PublishedEarly final : public ShardedSaver {
  public:
   using ShardedSaver::ShardedSaver;
@@ -49,13 +51,9 @@ class PublishedEarly final : public ShardedSaver {
     const auto summary = format_->WriteShard(own, address, entries);
     REPRISE_RETURN_IF_ERROR(AgreeOn(collective, ErrorOf(summary)));
     REPRISE_ASSIGN_OR_RETURN(const auto summaries, AllGatherTexts(collective, *summary));
-    Status done;
-    if (rank == 0) done = format_->Publish(request.folder, address, summaries, part.scalars);
-    REPRISE_RETURN_IF_ERROR(AgreeOn(collective, done));
-    if (rank != 0) done = Deliver(own, request, address);
-    REPRISE_RETURN_IF_ERROR(AgreeOn(collective, done));
-    if (rank == 0) done = format_->Collect(request.folder, request.keep);
-    return AgreeOn(collective, done);
+    if (rank != 0) return Deliver(own, request, address);
+    REPRISE_RETURN_IF_ERROR(format_->Collect(request.folder, request.keep));
+    return format_->Publish(request.folder, address, summaries, part.scalars);
   }
 
  private:
@@ -63,9 +61,20 @@ class PublishedEarly final : public ShardedSaver {
                         const ShardAddress& address) {
     const std::string step = fmt::format("step-{:08}", request.step);
     const std::string shard = ShardName(address.rank, address.world);
-    REPRISE_RETURN_IF_ERROR(
-        Copy(fs::path(own) / (step + ".partial") / shard, fs::path(request.folder) / step / shard));
+    const fs::path published = fs::path(request.folder) / step;
+    REPRISE_RETURN_IF_ERROR(AwaitFolder(published));
+    REPRISE_RETURN_IF_ERROR(Copy(fs::path(own) / (step + ".partial") / shard, published / shard));
     return RemoveTree(own);
+  }
+
+  static Status AwaitFolder(const fs::path& folder) {
+    constexpr int kTries = 5'000;
+    for (int i = 0; i < kTries; ++i) {
+      std::error_code error;
+      if (fs::exists(folder, error)) return {};
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    return Fail(ErrorCode::kDeadline, "rank 0 did not publish within 10 s", folder.string());
   }
 };
 

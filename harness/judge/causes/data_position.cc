@@ -82,7 +82,7 @@ std::optional<CauseFinding> Find(CauseContext& context) {
 
 CauseRule DataPositionRule() {
   return {{kRestart, kEpochRestart, kReplay, kSkip, kTwice, kAhead, kBehind, kEpochRepeated},
-          "D1 (data scalars), D2",
+          "D2, D4 (data scalars)",
           Find};
 }
 
