@@ -88,6 +88,11 @@ class CheckpointFormat {
   virtual Result<std::unique_ptr<CheckpointReader>> Open(const std::filesystem::path& folder,
                                                          const std::string& name) const = 0;
 
+  // The files that a checkpoint demands, relative to `folder`, as far as its index can be read;
+  // they need not exist (a shard that was never written).
+  virtual Result<std::vector<std::string>> DemandedFiles(const std::filesystem::path& folder,
+                                                         const std::string& name) const = 0;
+
   // Regions that belong to no single checkpoint (the pointer); empty when there are none.
   virtual Result<Layout> FolderLayout(const std::filesystem::path& folder) const = 0;
 

@@ -22,9 +22,9 @@ OrderedJson FileJson(const ShardFile& file) {
           {"header_xxh3_128", file.header_checksum}};
 }
 
-OrderedJson TensorJson(const StoredTensor& tensor) {
+OrderedJson TensorJson(const IndexedTensor& tensor) {
   OrderedJson slices = OrderedJson::array();
-  for (const StoredSlice& slice : tensor.slices) {
+  for (const IndexedSlice& slice : tensor.slices) {
     slices.push_back({{"rank", slice.rank},
                       {"offsets", slice.slice.offsets},
                       {"extents", slice.slice.extents},
@@ -69,7 +69,7 @@ Result<ShardFile> ParseFile(const Json& value, const std::string& where) {
 }
 
 // Lies inside the tensor, inside the file, is not empty, and has the length that its extents make.
-Status CheckSlice(const StoredSlice& slice, const StoredTensor& tensor, const ShardFile& file,
+Status CheckSlice(const IndexedSlice& slice, const IndexedTensor& tensor, const ShardFile& file,
                   const std::string& where) {
   if (!LiesInside(slice.slice, tensor.global_shape)) {
     return Fail(ErrorCode::kCorrupt, "the slice does not lie inside the tensor", where);
@@ -86,10 +86,10 @@ Status CheckSlice(const StoredSlice& slice, const StoredTensor& tensor, const Sh
   return {};
 }
 
-Result<StoredSlice> ParseSlice(const Json& value, const StoredTensor& tensor,
-                               const std::vector<ShardFile>& files, const std::string& where) {
+Result<IndexedSlice> ParseSlice(const Json& value, const IndexedTensor& tensor,
+                                const std::vector<ShardFile>& files, const std::string& where) {
   JsonFields fields(value, where);
-  StoredSlice slice;
+  IndexedSlice slice;
   slice.rank =
       static_cast<int>(fields.RequiredInteger("rank", 0, static_cast<int>(files.size()) - 1));
   slice.slice.offsets = RequiredSizes(&fields, "offsets");
@@ -109,13 +109,13 @@ Result<StoredSlice> ParseSlice(const Json& value, const StoredTensor& tensor,
 
 // A rank holds at most one slice of a tensor, so there are at most kMaxWorld of them; sorted by the
 // first offset, a slice is compared only with those that begin before it ends.
-Status CheckDisjoint(const StoredTensor& tensor, const std::string& where) {
-  std::vector<const StoredSlice*> sorted;
-  for (const StoredSlice& slice : tensor.slices) {
+Status CheckDisjoint(const IndexedTensor& tensor, const std::string& where) {
+  std::vector<const IndexedSlice*> sorted;
+  for (const IndexedSlice& slice : tensor.slices) {
     sorted.push_back(&slice);
   }
   const bool is_scalar = tensor.global_shape.empty();
-  std::sort(sorted.begin(), sorted.end(), [](const StoredSlice* a, const StoredSlice* b) {
+  std::sort(sorted.begin(), sorted.end(), [](const IndexedSlice* a, const IndexedSlice* b) {
     return a->slice.offsets < b->slice.offsets;
   });
   for (std::size_t i = 0; i < sorted.size(); ++i) {
@@ -136,7 +136,7 @@ Status CheckDisjoint(const StoredTensor& tensor, const std::string& where) {
   return {};
 }
 
-Status CheckRanks(const StoredTensor& tensor, const std::string& where) {
+Status CheckRanks(const IndexedTensor& tensor, const std::string& where) {
   for (std::size_t i = 1; i < tensor.slices.size(); ++i) {
     if (tensor.slices[i - 1].rank >= tensor.slices[i].rank) {
       return Fail(ErrorCode::kCorrupt, "expected the slices in the order of distinct ranks", where);
@@ -145,10 +145,10 @@ Status CheckRanks(const StoredTensor& tensor, const std::string& where) {
   return CheckDisjoint(tensor, where);
 }
 
-Result<StoredTensor> ParseTensor(const Json& value, const std::vector<ShardFile>& files,
-                                 const std::string& where) {
+Result<IndexedTensor> ParseTensor(const Json& value, const std::vector<ShardFile>& files,
+                                  const std::string& where) {
   JsonFields fields(value, where);
-  StoredTensor tensor;
+  IndexedTensor tensor;
   tensor.dtype = RequiredDType(&fields, "dtype");
   tensor.global_shape = RequiredSizes(&fields, "global_shape");
   const Json* slices = fields.RequiredArray("slices");
@@ -158,8 +158,9 @@ Result<StoredTensor> ParseTensor(const Json& value, const std::vector<ShardFile>
     return Fail(ErrorCode::kCorrupt, "the tensor has more than 2^63 bytes", where);
   }
   for (std::size_t i = 0; i < slices->size(); ++i) {
-    REPRISE_ASSIGN_OR_RETURN(StoredSlice slice, ParseSlice((*slices)[i], tensor, files,
-                                                           fmt::format("{}.slices[{}]", where, i)));
+    REPRISE_ASSIGN_OR_RETURN(
+        IndexedSlice slice,
+        ParseSlice((*slices)[i], tensor, files, fmt::format("{}.slices[{}]", where, i)));
     tensor.slices.push_back(std::move(slice));
   }
   REPRISE_RETURN_IF_ERROR(CheckRanks(tensor, where));
@@ -239,9 +240,9 @@ Result<CheckpointIndex> ParseSummary(const std::string& text, const ShardAddress
   return shard;
 }
 
-Status JoinTensor(const std::string& key, StoredTensor&& part, int rank, CheckpointIndex* index) {
-  const auto [found, is_new] = index->tensors.try_emplace(key, StoredTensor{});
-  StoredTensor& tensor = found->second;
+Status JoinTensor(const std::string& key, IndexedTensor&& part, int rank, CheckpointIndex* index) {
+  const auto [found, is_new] = index->tensors.try_emplace(key, IndexedTensor{});
+  IndexedTensor& tensor = found->second;
   if (is_new) {
     tensor = std::move(part);
     return {};

@@ -27,27 +27,27 @@ struct ShardFile {
   std::string header_checksum;  // ContentId() of the header
 };
 
-struct StoredSlice {
+struct IndexedSlice {
   int rank = 0;  // that wrote it; its file is files[rank]
   Slice slice;
   std::int64_t begin_bytes = 0;  // relative to the end of the header, as in the file
   std::int64_t end_bytes = 0;
   std::string checksum;  // ContentId() of the data
 
-  friend bool operator==(const StoredSlice&, const StoredSlice&) = default;
+  friend bool operator==(const IndexedSlice&, const IndexedSlice&) = default;
 };
 
-struct StoredTensor {
+struct IndexedTensor {
   DType dtype = DType::kF32;
   Shape global_shape = {};
   // In the order of the ranks; none is empty, none overlaps another.
-  std::vector<StoredSlice> slices = {};
+  std::vector<IndexedSlice> slices = {};
 };
 
 struct CheckpointIndex {
   std::int64_t step = 0;
   std::vector<ShardFile> files = {};  // one per rank
-  std::map<std::string, StoredTensor> tensors = {};
+  std::map<std::string, IndexedTensor> tensors = {};
   TrainingState state = {};
 };
 

@@ -250,6 +250,22 @@ TEST_P(FormatConformanceTest, RefusesTruncatedExtendedEmptyAndMissingFiles) {
   EXPECT_FALSE(FirstError());
 }
 
+TEST_P(FormatConformanceTest, NamesTheFilesThatACheckpointDemandsAlsoWhenOneIsMissing) {
+  MustSave(SmallState(1), 10, 2);
+  const std::string name = format_->List(Folder())->front().name;
+  const auto demanded = format_->DemandedFiles(Folder(), name);
+  ASSERT_TRUE(demanded) << demanded.error().ToString();
+  ASSERT_FALSE(demanded->empty());
+  for (const std::string& file : *demanded) {
+    EXPECT_TRUE(fs::exists(Folder() / file)) << file;
+  }
+  fs::remove(Folder() / demanded->back());
+  const auto still_demanded = format_->DemandedFiles(Folder(), name);
+  ASSERT_TRUE(still_demanded);
+  EXPECT_EQ(*still_demanded, *demanded);
+  EXPECT_TRUE(FirstError());
+}
+
 TEST_P(FormatConformanceTest, RefusesFilesOfAnotherStepAndSwappedFiles) {
   MustSave(SmallState(1), 10, 2);
   MustSave(SmallState(2), 20, 2);

@@ -17,8 +17,8 @@
 
 namespace reprise {
 
-// Creates or empties the file, writes the pieces one after the other and syncs it. Small pieces share
-// a write(2), a large one has its own.
+// Creates or empties the file, writes the pieces one after the other and syncs it. Small pieces
+// share a write(2), a large one has its own.
 Status WriteDurably(const std::filesystem::path& path, std::span<const std::string_view> pieces);
 
 Status SyncFolder(const std::filesystem::path& folder);

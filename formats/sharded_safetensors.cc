@@ -155,7 +155,7 @@ Result<ShardImage> MakeShard(const ShardAddress& address, std::span<const StateE
   for (const StateEntry& entry : entries) {
     REPRISE_RETURN_IF_ERROR(CheckEntry(entry));
     const auto [tensor, is_new] = image.summary.tensors.try_emplace(
-        entry.key, StoredTensor{.dtype = entry.dtype, .global_shape = entry.global_shape});
+        entry.key, IndexedTensor{.dtype = entry.dtype, .global_shape = entry.global_shape});
     if (!is_new) {
       return Fail(ErrorCode::kInvalidInput, "one rank gave two slices of this tensor", entry.key);
     }
@@ -236,6 +236,15 @@ Status RemoveLeftovers(const fs::path& folder, std::int64_t last_step) {
   return {};
 }
 
+Result<CheckpointRef> RefOf(const fs::path& folder, const std::string& name) {
+  const std::optional<std::int64_t> step = ParseStepName(name);
+  if (!step) {
+    return Fail(ErrorCode::kNotFound, "\"" + name + "\" is no name of a checkpoint",
+                folder.string());
+  }
+  return CheckpointRef{.name = name, .step = *step};
+}
+
 class ShardedSafetensors final : public CheckpointFormat {
  public:
   Result<std::vector<CheckpointRef>> List(const fs::path& folder) const override {
@@ -252,12 +261,14 @@ class ShardedSafetensors final : public CheckpointFormat {
 
   Result<std::unique_ptr<CheckpointReader>> Open(const fs::path& folder,
                                                  const std::string& name) const override {
-    const std::optional<std::int64_t> step = ParseStepName(name);
-    if (!step) {
-      return Fail(ErrorCode::kNotFound, "\"" + name + "\" is no name of a checkpoint",
-                  folder.string());
-    }
-    return OpenShardedSafetensors(folder, {.name = name, .step = *step});
+    REPRISE_ASSIGN_OR_RETURN(const CheckpointRef checkpoint, RefOf(folder, name));
+    return OpenShardedSafetensors(folder, checkpoint);
+  }
+
+  Result<std::vector<std::string>> DemandedFiles(const fs::path& folder,
+                                                 const std::string& name) const override {
+    REPRISE_ASSIGN_OR_RETURN(const CheckpointRef checkpoint, RefOf(folder, name));
+    return FilesOfShardedSafetensors(folder, checkpoint);
   }
 
   Result<Layout> FolderLayout(const fs::path& folder) const override {

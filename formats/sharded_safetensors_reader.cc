@@ -85,7 +85,7 @@ Status CompareWithIndex(const SafetensorsHeader& header, const CheckpointIndex& 
   for (const auto& [key, tensor] : index.tensors) {
     expected_count += static_cast<std::size_t>(
         std::count_if(tensor.slices.begin(), tensor.slices.end(),
-                      [rank](const StoredSlice& slice) { return slice.rank == rank; }));
+                      [rank](const IndexedSlice& slice) { return slice.rank == rank; }));
   }
   if (header.entries.size() != expected_count) {
     return Fail(ErrorCode::kCorrupt,
@@ -97,7 +97,7 @@ Status CompareWithIndex(const SafetensorsHeader& header, const CheckpointIndex& 
     const auto found = index.tensors.find(entry.name);
     const bool equal = found != index.tensors.end() && found->second.dtype == entry.dtype &&
                        std::any_of(found->second.slices.begin(), found->second.slices.end(),
-                                   [&entry, rank](const StoredSlice& slice) {
+                                   [&entry, rank](const IndexedSlice& slice) {
                                      return slice.rank == rank &&
                                             slice.slice.extents == entry.shape &&
                                             slice.begin_bytes == entry.begin_bytes;
@@ -159,7 +159,7 @@ class Reader final : public CheckpointReader {
   void AddSmallFiles(const std::string& index_text, std::int64_t commit_bytes);
   void AddShards();
   [[nodiscard]] Result<std::string> ReadSlice(const std::string& key,
-                                              const StoredSlice& slice) const;
+                                              const IndexedSlice& slice) const;
 
   fs::path folder_;  // of this checkpoint
   CheckpointIndex index_;
@@ -194,7 +194,7 @@ void Reader::AddShards() {
     layout_.regions.back().rank = static_cast<int>(rank);
   }
   for (const auto& [key, tensor] : index_.tensors) {
-    for (const StoredSlice& slice : tensor.slices) {
+    for (const IndexedSlice& slice : tensor.slices) {
       const ShardFile& file = index_.files[static_cast<std::size_t>(slice.rank)];
       layout_.regions.push_back({.file = layout_.checkpoint + "/" + file.name,
                                  .offset_bytes = file.header_bytes + slice.begin_bytes,
@@ -209,7 +209,7 @@ void Reader::AddShards() {
   }
 }
 
-Result<std::string> Reader::ReadSlice(const std::string& key, const StoredSlice& slice) const {
+Result<std::string> Reader::ReadSlice(const std::string& key, const IndexedSlice& slice) const {
   const ShardFile& file = index_.files[static_cast<std::size_t>(slice.rank)];
   const fs::path path = folder_ / file.name;
   const std::int64_t begin = file.header_bytes + slice.begin_bytes;
@@ -224,7 +224,7 @@ Result<std::string> Reader::ReadSlice(const std::string& key, const StoredSlice&
   return data;
 }
 
-Status CheckBox(const StoredTensor& tensor, const Slice& wanted, std::size_t room_bytes,
+Status CheckBox(const IndexedTensor& tensor, const Slice& wanted, std::size_t room_bytes,
                 const std::string& where) {
   if (!LiesInside(wanted, tensor.global_shape)) {
     return Fail(ErrorCode::kInvalidInput,
@@ -242,19 +242,19 @@ Status CheckBox(const StoredTensor& tensor, const Slice& wanted, std::size_t roo
 }
 
 struct Part {
-  const StoredSlice* stored;
+  const IndexedSlice* stored;
   Slice common;
 };
 
 // The stored slices that make up the box. They do not overlap, so counting shows a hole.
-Result<std::vector<Part>> FindParts(const StoredTensor& tensor, const Slice& wanted,
+Result<std::vector<Part>> FindParts(const IndexedTensor& tensor, const Slice& wanted,
                                     const std::string& where) {
   std::vector<Part> parts;
   std::int64_t missing = *ElementCount(wanted.extents);
   if (missing == 0) {
     return parts;
   }
-  for (const StoredSlice& stored : tensor.slices) {
+  for (const IndexedSlice& stored : tensor.slices) {
     if (std::optional<Slice> common = Intersect(stored.slice, wanted)) {
       missing -= *ElementCount(common->extents);
       parts.push_back({&stored, *std::move(common)});
@@ -273,7 +273,7 @@ Status Reader::Read(const std::string& key, const Slice& wanted, std::span<std::
   if (found == index_.tensors.end()) {
     return Fail(ErrorCode::kNotFound, "no tensor of that name in the checkpoint", where);
   }
-  const StoredTensor& tensor = found->second;
+  const IndexedTensor& tensor = found->second;
   REPRISE_RETURN_IF_ERROR(CheckBox(tensor, wanted, out.size(), where));
   REPRISE_ASSIGN_OR_RETURN(const std::vector<Part> parts, FindParts(tensor, wanted, where));
   for (const Part& part : parts) {
@@ -287,7 +287,7 @@ Status Reader::Read(const std::string& key, const Slice& wanted, std::span<std::
 Result<std::string> Reader::ReadRegion(const LayoutRegion& region) {
   if (const auto found = index_.tensors.find(region.tensor);
       region.kind == RegionKind::kTensorData && found != index_.tensors.end()) {
-    for (const StoredSlice& slice : found->second.slices) {
+    for (const IndexedSlice& slice : found->second.slices) {
       if (slice.rank == region.rank && slice.slice == region.slice) {
         return ReadSlice(region.tensor, slice);
       }
@@ -304,7 +304,7 @@ Status Reader::Verify() {
     REPRISE_RETURN_IF_ERROR(CheckShard(folder_, index_, static_cast<int>(rank)));
   }
   for (const auto& [key, tensor] : index_.tensors) {
-    for (const StoredSlice& slice : tensor.slices) {
+    for (const IndexedSlice& slice : tensor.slices) {
       REPRISE_RETURN_IF_ERROR(ReadSlice(key, slice));
     }
   }
@@ -334,30 +334,55 @@ std::string CommitText(std::int64_t step, std::string_view index) {
   return Seal(fmt::format("reprise commit 1\nstep {}\nindex.json {}\n", step, ContentId(index)));
 }
 
-Result<std::unique_ptr<CheckpointReader>> OpenShardedSafetensors(const fs::path& folder,
-                                                                 const CheckpointRef& checkpoint) {
-  const fs::path path = folder / checkpoint.name;
+namespace {
+
+struct IndexFiles {
+  CheckpointIndex index;
+  std::string text;  // of index.json
+  std::int64_t commit_bytes = 0;
+};
+
+Result<IndexFiles> ReadIndexFiles(const fs::path& path, std::int64_t step) {
   std::error_code ignored;
   if (!fs::is_directory(fs::symlink_status(path, ignored))) {
     return Fail(ErrorCode::kNotFound, "no checkpoint of that name", path.string());
   }
   REPRISE_ASSIGN_OR_RETURN(const std::string commit,
                            ReadWhole(path / kCommitFile, kMaxCommitBytes));
-  REPRISE_ASSIGN_OR_RETURN(const std::string text, ReadWhole(path / kIndexFile, kMaxIndexBytes));
-  REPRISE_RETURN_IF_ERROR(CheckCommit(path / kCommitFile, commit, checkpoint.step, text));
+  REPRISE_ASSIGN_OR_RETURN(std::string text, ReadWhole(path / kIndexFile, kMaxIndexBytes));
+  REPRISE_RETURN_IF_ERROR(CheckCommit(path / kCommitFile, commit, step, text));
   const fs::path index_path = path / kIndexFile;
   REPRISE_ASSIGN_OR_RETURN(CheckpointIndex index, ParseIndex(text, index_path.string()));
-  if (index.step != checkpoint.step) {
-    return Fail(
-        ErrorCode::kCorrupt,
-        fmt::format("the index is of step {}, the folder of step {}", index.step, checkpoint.step),
-        index_path.string());
+  if (index.step != step) {
+    return Fail(ErrorCode::kCorrupt,
+                fmt::format("the index is of step {}, the folder of step {}", index.step, step),
+                index_path.string());
   }
-  for (std::size_t rank = 0; rank < index.files.size(); ++rank) {
-    REPRISE_RETURN_IF_ERROR(CheckShard(path, index, static_cast<int>(rank)));
+  return IndexFiles{std::move(index), std::move(text), static_cast<std::int64_t>(commit.size())};
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> FilesOfShardedSafetensors(const fs::path& folder,
+                                                           const CheckpointRef& checkpoint) {
+  REPRISE_ASSIGN_OR_RETURN(const IndexFiles read,
+                           ReadIndexFiles(folder / checkpoint.name, checkpoint.step));
+  std::vector<std::string> files;
+  for (const ShardFile& file : read.index.files) {
+    files.push_back(checkpoint.name + "/" + file.name);
   }
-  return std::make_unique<Reader>(path, checkpoint.name, std::move(index), text,
-                                  static_cast<std::int64_t>(commit.size()));
+  return files;
+}
+
+Result<std::unique_ptr<CheckpointReader>> OpenShardedSafetensors(const fs::path& folder,
+                                                                 const CheckpointRef& checkpoint) {
+  const fs::path path = folder / checkpoint.name;
+  REPRISE_ASSIGN_OR_RETURN(IndexFiles read, ReadIndexFiles(path, checkpoint.step));
+  for (std::size_t rank = 0; rank < read.index.files.size(); ++rank) {
+    REPRISE_RETURN_IF_ERROR(CheckShard(path, read.index, static_cast<int>(rank)));
+  }
+  return std::make_unique<Reader>(path, checkpoint.name, std::move(read.index), read.text,
+                                  read.commit_bytes);
 }
 
 }  // namespace reprise

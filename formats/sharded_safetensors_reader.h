@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "formats/checkpoint_format.h"
 #include "harness/base/result.h"
@@ -23,6 +24,10 @@ std::string CommitText(std::int64_t step, std::string_view index);
 // checkpoints; `name` is that of the checkpoint, for `step`.
 Result<std::unique_ptr<CheckpointReader>> OpenShardedSafetensors(
     const std::filesystem::path& folder, const CheckpointRef& checkpoint);
+
+// The files that the index of a checkpoint demands, relative to `folder`; they need not exist.
+Result<std::vector<std::string>> FilesOfShardedSafetensors(const std::filesystem::path& folder,
+                                                           const CheckpointRef& checkpoint);
 
 }  // namespace reprise
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <set>
 #include <utility>
 
 #include "probes/c/digest.h"
@@ -56,12 +55,13 @@ void MarkHoles(const Layout& layout, StoredCheckpoint* stored) {
   }
 }
 
-void NoteMissingFiles(const fs::path& folder, const Layout& layout, StoredCheckpoint* stored) {
-  std::set<std::string> files;
-  for (const LayoutRegion& region : layout.regions) {
-    files.insert(region.file);
+void NoteMissingFiles(const fs::path& folder, const CheckpointFormat& format,
+                      StoredCheckpoint* stored) {
+  const auto files = format.DemandedFiles(folder, stored->name);
+  if (!files) {
+    return;  // its index cannot be read: opening it fails for the same reason
   }
-  for (const std::string& file : files) {
+  for (const std::string& file : *files) {
     std::error_code error;
     if (!fs::exists(folder / file, error)) {
       stored->missing_files.push_back(file);
@@ -70,10 +70,10 @@ void NoteMissingFiles(const fs::path& folder, const Layout& layout, StoredCheckp
 }
 
 Status ReadOne(const fs::path& folder, const CheckpointFormat& format, StoredCheckpoint* stored) {
+  NoteMissingFiles(folder, format, stored);
   REPRISE_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> reader,
                            format.Open(folder, stored->name));
   stored->scalars = reader->GetTrainingState();
-  NoteMissingFiles(folder, reader->GetLayout(), stored);
   for (const LayoutRegion& region : reader->GetLayout().regions) {
     if (region.kind == RegionKind::kTensorData) {
       REPRISE_RETURN_IF_ERROR(AddRegion(reader.get(), region, stored));
