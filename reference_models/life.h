@@ -9,9 +9,10 @@
 
 namespace reprise::models {
 
-// Prints the error of `status` on standard error and ends the process, with flushed streams: status 0;
-// 2 for a wrong command line; 1 for any other error. Static destructors are not run, since libtorch's
-// take longer (0.15 s a life) than many a short training. The type is that of what RunMain() calls.
+// Prints the error of `status` on standard error and ends the process, with flushed streams: status
+// 0; 2 for a wrong command line; 1 for any other error. Static destructors are not run, since
+// libtorch's take longer (0.15 s a life) than many a short training. The type is that of what
+// RunMain() calls.
 [[noreturn]] int Finish(const Status& status);
 
 }  // namespace reprise::models

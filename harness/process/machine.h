@@ -9,10 +9,10 @@
 namespace reprise {
 
 struct MachineFact {
-  std::string name;    // "ptrace"
-  bool ok = true;      // false: something is lost
-  std::string detail;  // what was found
-  std::string lost;    // what does not work without it; empty when `ok`
+  std::string name;       // "ptrace"
+  bool ok = true;         // false: something is lost
+  std::string detail;     // what was found
+  std::string lost;       // what does not work without it; empty when `ok`
   bool required = false;  // nothing can be run without it
 };
 
