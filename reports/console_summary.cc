@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -93,18 +94,39 @@ std::string FindingsText(const Report& report, const WriterOptions& options) {
   return text;
 }
 
-// Cases that no finding paragraph explains and that still need a person.
+struct Trouble {
+  std::string label;
+  std::string reason;
+};
+
+// What no finding paragraph explains and still needs a person: errors of ours, expectations that
+// were not met, cases that proved nothing.
+std::optional<Trouble> TroubleOf(const CaseReport& the_case) {
+  const Outcome& outcome = the_case.outcome;
+  if (outcome.verdict == Verdict::kHarnessError) {
+    return Trouble{"reprise failed", outcome.why};
+  }
+  if (!the_case.met && the_case.expect) {
+    return Trouble{"expectation not met", the_case.unmet_why};
+  }
+  if (ProvedNothing(outcome.verdict) && !the_case.expect) {
+    return Trouble{std::string(ToText(outcome.verdict)), outcome.why};
+  }
+  return std::nullopt;
+}
+
 std::string TroubleText(const Report& report, const WriterOptions& options) {
   std::vector<std::string> lines;
   for (const CaseReport& the_case : report.cases) {
-    const bool ours = the_case.outcome.verdict == Verdict::kHarnessError;
-    if (!ours && (the_case.met || !the_case.expect)) {
+    const std::optional<Trouble> trouble = TroubleOf(the_case);
+    if (!trouble) {
       continue;
     }
-    const std::string& reason = ours ? the_case.outcome.why : the_case.unmet_why;
-    lines.push_back(fmt::format("   {}  {}: {}\n   {:<9} {}\n", ForReading(the_case.the_case.id),
-                                ours ? "reprise failed" : "expectation not met", ForReading(reason),
-                                "replay", ForReading(the_case.replay)));
+    lines.push_back(fmt::format("   {}  {}: {}\n", ForReading(the_case.the_case.id), trouble->label,
+                                ForReading(trouble->reason)));
+    if (!the_case.replay.empty()) {
+      lines.back() += fmt::format("   {:<9} {}\n", "replay", ForReading(the_case.replay));
+    }
   }
   if (lines.empty()) {
     return "";

@@ -112,8 +112,9 @@ TEST(RunTest, ATargetThatDiesInLoadIsCrashed) {
 
 TEST(RunTest, AFaultThatDoesNotFireIsNotExercisedAndNothingIsProved) {
   const Folder folder;
-  folder.Write("s.json", Scenario("none", R"([{"world": [[1, 1]], "faults": [
-      {"kind": "kill.operation", "operation": "0/2/9"}, {"kind": "kill.step", "step": 8, "attempt": 0}]}])"));
+  // The restart begins at step 3, so that step 2 never comes again.
+  folder.Write("s.json", Scenario("none", R"([{"world": [[1, 1, 1]], "faults": [
+      {"kind": "kill.step", "step": 5}, {"kind": "kill.step", "step": 2, "attempt": 1}]}])"));
   const Finished run = Reprise({"run", "s.json"}, folder.Path());
   EXPECT_EQ(Only(ReadReport(folder.Path() / "reprise-out"))["verdict"], "not-exercised") << run.out;
   EXPECT_EQ(run.status, 4);

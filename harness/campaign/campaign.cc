@@ -46,7 +46,7 @@ class Campaign {
   Campaign(const CampaignOptions& options, RunDirectory directory, RunRecord earlier)
       : options_(options), directory_(std::move(directory)), earlier_(std::move(earlier)) {
     context_.models_folder = options.models_folder;
-    context_.replay_prefix = "reprise replay --out " + options.out.string();
+    context_.replay_prefix = options.program + " replay --out " + options.out.string();
   }
 
   Status Load(const RunHeader& header) {
@@ -204,7 +204,8 @@ class Campaign {
     };
   }
 
-  static CaseReport ToCaseReport(const PlannedCase& planned, const Result<std::string>& text) {
+  [[nodiscard]] CaseReport ToCaseReport(const PlannedCase& planned,
+                                        const Result<std::string>& text) const {
     std::string trouble;
     if (!text) {
       trouble = text.error().ToString();
@@ -224,6 +225,7 @@ class Campaign {
     report.outcome.why = trouble;
     report.met = false;
     report.unmet_why = trouble;
+    report.replay = context_.replay_prefix + " " + planned.the_case.id;
     return report;
   }
 

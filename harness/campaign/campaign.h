@@ -23,6 +23,7 @@ struct CampaignOptions {
   std::vector<std::filesystem::path> scenarios;
   std::filesystem::path out = "reprise-out";
   std::filesystem::path models_folder;  // what {models} in commands stands for
+  std::string program = "reprise";      // as the user calls it, for replay commands
   std::string version;
   std::string commit;
   std::uint64_t seed = 1;
@@ -44,6 +45,7 @@ struct ReplayOptions {
   std::filesystem::path out;
   std::string case_id;
   std::filesystem::path models_folder;
+  std::string program = "reprise";
   bool cold = false;
 };
 struct Replay {

@@ -63,7 +63,7 @@ Result<Replay> ReplayCase(const ReplayOptions& options) {
   CampaignContext context;
   context.seed = record.header.seed;
   context.models_folder = options.models_folder;
-  context.replay_prefix = "reprise replay --out " + options.out.string();
+  context.replay_prefix = options.program + " replay --out " + options.out.string();
   for (const TargetReport& target : record.targets) {
     context.targets.emplace(target.target.id, target.target);
     context.calibrations.emplace(target.target.id, target.calibration);

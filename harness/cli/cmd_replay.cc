@@ -31,6 +31,7 @@ ReplayOptions ToOptions(const ReplayFlags& flags) {
   options.case_id = flags.the_case;
   options.cold = flags.cold;
   options.models_folder = ModelsFolder();
+  options.program = ProgramName();
   std::error_code error;
   const auto folder = std::filesystem::canonical(flags.the_case, error);
   if (!error && std::filesystem::is_directory(folder)) {

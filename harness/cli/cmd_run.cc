@@ -64,6 +64,7 @@ Result<CampaignOptions> ToCampaign(const RunOptions& options) {
   REPRISE_ASSIGN_OR_RETURN(campaign.scenarios, ScenarioFiles(options.scenarios));
   campaign.out = options.out;
   campaign.models_folder = ModelsFolder();
+  campaign.program = ProgramName();
   campaign.version = kVersion;
   campaign.commit = kCommit;
   campaign.seed = options.seed;

@@ -76,6 +76,13 @@ Result<std::chrono::milliseconds> ParseBudget(const std::string& text) {
   return std::chrono::milliseconds(count * seconds * 1000);
 }
 
+std::string ProgramName() {
+  std::ifstream arguments("/proc/self/cmdline", std::ios::binary);
+  std::string name;
+  std::getline(arguments, name, '\0');
+  return name.empty() ? "reprise" : name;
+}
+
 std::filesystem::path ModelsFolder() {
   std::error_code error;
   return std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / "reference_models";

@@ -22,6 +22,9 @@ int SayError(const Error& error);
 // "90", "90s", "15m", "2h"; kUsage otherwise.
 Result<std::chrono::milliseconds> ParseBudget(const std::string& text);
 
+// The command as the user typed it: "build/release/reprise".
+std::string ProgramName();
+
 // The folder of our reference trainings, beside this executable.
 std::filesystem::path ModelsFolder();
 
