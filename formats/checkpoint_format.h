@@ -83,38 +83,40 @@ class CheckpointFormat {
 
   // Candidates for a restart, in the order in which a loader must try them: what the pointer names,
   // then the others, newest first. An empty or absent folder is an empty list.
-  virtual Result<std::vector<CheckpointRef>> List(const std::filesystem::path& folder) const = 0;
+  [[nodiscard]] virtual Result<std::vector<CheckpointRef>> List(
+      const std::filesystem::path& folder) const = 0;
 
-  virtual Result<std::unique_ptr<CheckpointReader>> Open(const std::filesystem::path& folder,
-                                                         const std::string& name) const = 0;
+  [[nodiscard]] virtual Result<std::unique_ptr<CheckpointReader>> Open(
+      const std::filesystem::path& folder, const std::string& name) const = 0;
 
   // The files that a checkpoint demands, relative to `folder`, as far as its index can be read;
   // they need not exist (a shard that was never written).
-  virtual Result<std::vector<std::string>> DemandedFiles(const std::filesystem::path& folder,
-                                                         const std::string& name) const = 0;
+  [[nodiscard]] virtual Result<std::vector<std::string>> DemandedFiles(
+      const std::filesystem::path& folder, const std::string& name) const = 0;
 
   // Regions that belong to no single checkpoint (the pointer); empty when there are none.
-  virtual Result<Layout> FolderLayout(const std::filesystem::path& folder) const = 0;
+  [[nodiscard]] virtual Result<Layout> FolderLayout(const std::filesystem::path& folder) const = 0;
 
   // Writes and syncs this rank's shard; not visible to List(). An interrupted save of the same step
   // may have left files behind. kInvalidInput: an entry breaks its rules (see StateEntry).
   // REQUIRES: the keys of `entries` are distinct.
-  virtual Result<ShardSummary> WriteShard(const std::filesystem::path& folder,
-                                          const ShardAddress& address,
-                                          std::span<const StateEntry> entries) const = 0;
+  [[nodiscard]] virtual Result<ShardSummary> WriteShard(
+      const std::filesystem::path& folder, const ShardAddress& address,
+      std::span<const StateEntry> entries) const = 0;
 
   // Makes the checkpoint of `address.step` the newest one, atomically and durably; it replaces a
   // published one of the same step. kInvalidInput: the summaries do not fit together (another step
   // or world, slices that overlap, two shapes of one tensor). REQUIRES: one summary per rank, in
   // rank order.
-  virtual Status Publish(const std::filesystem::path& folder, const ShardAddress& address,
-                         std::span<const ShardSummary> summaries,
-                         const TrainingState& state) const = 0;
+  [[nodiscard]] virtual Status Publish(const std::filesystem::path& folder,
+                                       const ShardAddress& address,
+                                       std::span<const ShardSummary> summaries,
+                                       const TrainingState& state) const = 0;
 
   // Removes all but the `keep` newest published checkpoints that open, and what interrupted saves
   // left behind. A kill at any point leaves no half-removed checkpoint that List() names. Other
   // ranks may write shards of a later step meanwhile. REQUIRES: keep >= 1; kInvalidInput otherwise.
-  virtual Status Collect(const std::filesystem::path& folder, int keep) const = 0;
+  [[nodiscard]] virtual Status Collect(const std::filesystem::path& folder, int keep) const = 0;
 };
 
 struct FormatInfo {

@@ -44,7 +44,7 @@ Result<std::map<std::string, std::string>> ParseMetadata(const Json& object,
   for (const auto& [key, value] : object.items()) {
     if (!value.is_string()) {
       return Fail(ErrorCode::kCorrupt, "expected a string, found " + DescribeJson(value),
-                  where + "." + key);
+                  fmt::format("{}.{}", where, key));
     }
     metadata[key] = value.get<std::string>();
   }
@@ -146,8 +146,9 @@ Result<SafetensorsHeader> ParseSafetensorsHeader(std::string_view header, std::i
       REPRISE_ASSIGN_OR_RETURN(result.metadata, ParseMetadata(value, where + ": " + kMetadata));
       continue;
     }
-    REPRISE_ASSIGN_OR_RETURN(SafetensorsEntry entry,
-                             ParseEntry(name, value, where + ": tensor \"" + name + "\""));
+    REPRISE_ASSIGN_OR_RETURN(
+        SafetensorsEntry entry,
+        ParseEntry(name, value, fmt::format("{}: tensor \"{}\"", where, name)));
     result.entries.push_back(std::move(entry));
   }
   REPRISE_RETURN_IF_ERROR(

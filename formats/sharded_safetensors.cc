@@ -39,12 +39,12 @@ std::string StepName(std::int64_t step) { return fmt::format("step-{:08}", step)
 
 // "step-00000020" -> 20; nothing for any other spelling.
 std::optional<std::int64_t> ParseStepName(std::string_view name) {
-  constexpr std::string_view prefix = "step-";
-  if (!name.starts_with(prefix)) {
+  constexpr std::string_view kPrefix = "step-";
+  if (!name.starts_with(kPrefix)) {
     return std::nullopt;
   }
   std::int64_t step = -1;
-  std::from_chars(name.data() + prefix.size(), name.data() + name.size(), step);
+  std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), step);
   return step >= 0 && StepName(step) == name ? std::optional(step) : std::nullopt;
 }
 
@@ -247,7 +247,7 @@ Result<CheckpointRef> RefOf(const fs::path& folder, const std::string& name) {
 
 class ShardedSafetensors final : public CheckpointFormat {
  public:
-  Result<std::vector<CheckpointRef>> List(const fs::path& folder) const override {
+  [[nodiscard]] Result<std::vector<CheckpointRef>> List(const fs::path& folder) const override {
     REPRISE_ASSIGN_OR_RETURN(std::vector<CheckpointRef> refs, PublishedNewestFirst(folder));
     const std::optional<std::string> latest = ReadPointer(folder);
     const auto named = std::find_if(refs.begin(), refs.end(), [&latest](const CheckpointRef& ref) {
@@ -259,19 +259,19 @@ class ShardedSafetensors final : public CheckpointFormat {
     return refs;
   }
 
-  Result<std::unique_ptr<CheckpointReader>> Open(const fs::path& folder,
-                                                 const std::string& name) const override {
+  [[nodiscard]] Result<std::unique_ptr<CheckpointReader>> Open(
+      const fs::path& folder, const std::string& name) const override {
     REPRISE_ASSIGN_OR_RETURN(const CheckpointRef checkpoint, RefOf(folder, name));
     return OpenShardedSafetensors(folder, checkpoint);
   }
 
-  Result<std::vector<std::string>> DemandedFiles(const fs::path& folder,
-                                                 const std::string& name) const override {
+  [[nodiscard]] Result<std::vector<std::string>> DemandedFiles(
+      const fs::path& folder, const std::string& name) const override {
     REPRISE_ASSIGN_OR_RETURN(const CheckpointRef checkpoint, RefOf(folder, name));
     return FilesOfShardedSafetensors(folder, checkpoint);
   }
 
-  Result<Layout> FolderLayout(const fs::path& folder) const override {
+  [[nodiscard]] Result<Layout> FolderLayout(const fs::path& folder) const override {
     Layout layout;
     std::error_code error;
     const auto size = fs::file_size(folder / kPointerFile, error);
@@ -284,8 +284,9 @@ class ShardedSafetensors final : public CheckpointFormat {
     return layout;
   }
 
-  Result<ShardSummary> WriteShard(const fs::path& folder, const ShardAddress& address,
-                                  std::span<const StateEntry> entries) const override {
+  [[nodiscard]] Result<ShardSummary> WriteShard(
+      const fs::path& folder, const ShardAddress& address,
+      std::span<const StateEntry> entries) const override {
     REPRISE_RETURN_IF_ERROR(CheckAddress(address));
     REPRISE_ASSIGN_OR_RETURN(const ShardImage image, MakeShard(address, entries));
     const fs::path partial = folder / (StepName(address.step) + std::string(kPartial));
@@ -297,9 +298,9 @@ class ShardedSafetensors final : public CheckpointFormat {
     return SummaryText(image.summary, address);
   }
 
-  Status Publish(const fs::path& folder, const ShardAddress& address,
-                 std::span<const ShardSummary> summaries,
-                 const TrainingState& state) const override {
+  [[nodiscard]] Status Publish(const fs::path& folder, const ShardAddress& address,
+                               std::span<const ShardSummary> summaries,
+                               const TrainingState& state) const override {
     REPRISE_ASSIGN_OR_RETURN(CheckpointIndex index, JoinSummaries(address, summaries));
     index.state = state;
     REPRISE_ASSIGN_OR_RETURN(const std::string text, IndexText(index));
@@ -324,7 +325,7 @@ class ShardedSafetensors final : public CheckpointFormat {
   }
 
   // A checkpoint counts as kept only if it opens, so damaged ones never push the last good one out.
-  Status Collect(const fs::path& folder, int keep) const override {
+  [[nodiscard]] Status Collect(const fs::path& folder, int keep) const override {
     if (keep < 1) {
       return Fail(ErrorCode::kInvalidInput, fmt::format("expected keep >= 1, got {}", keep));
     }

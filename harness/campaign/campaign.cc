@@ -128,7 +128,7 @@ class Campaign {
   void DropFailedTargets(Scenario* scenario) {
     std::set<std::string> failed_targets;
     for (const auto& [key, why] : failed_) {
-      const auto belongs = [&](const Target& target) { return target.id == key.first; };
+      const auto belongs = [&id = key.first](const Target& target) { return target.id == id; };
       if (std::none_of(scenario->targets.begin(), scenario->targets.end(), belongs)) {
         continue;
       }

@@ -35,8 +35,8 @@ class CaseRunner {
   // Works in `folder`, which is emptied first and, after a case that is no finding, removed again
   // unless `keep`. `cold`: every life is a cold start. Our own trouble is the verdict
   // harness-error. REQUIRES: the context knows the case's target and its reference.
-  CaseReport Run(const PlannedCase& planned, const std::filesystem::path& folder, bool cold,
-                 bool keep) const;
+  [[nodiscard]] CaseReport Run(const PlannedCase& planned, const std::filesystem::path& folder,
+                               bool cold, bool keep) const;
 
  private:
   Supervisor* supervisor_;

@@ -140,7 +140,7 @@ std::vector<std::string> FolderState::DifferencesFrom(const FolderState& other) 
                                        ? fmt::format("{} here, nothing there", KindText(entry.kind))
                                        : DifferenceOf(entry, there->second);
     if (!difference.empty()) {
-      lines.push_back(path + ": " + difference);
+      lines.push_back(fmt::format("{}: {}", path, difference));
     }
   }
   for (const auto& [path, entry] : other.entries_) {

@@ -80,11 +80,11 @@ class FolderState {
 
   // The content that an operation on a file works on; null when it lies outside the folder.
   Result<Content> FindContent(const Operation& operation);
-  Status AddEntry(const Operation& operation, const std::string& path, FolderEntry entry);
+  Status AddEntry(const Operation& operation, const std::string& path, const FolderEntry& entry);
   [[nodiscard]] bool HasChildren(const std::string& path) const;
   // Takes the entry and all below it out of the map, by the rest of their paths.
   std::map<std::string, FolderEntry> Take(const std::string& path);
-  void Put(const std::string& path, std::map<std::string, FolderEntry> subtree);
+  void Put(const std::string& path, std::map<std::string, FolderEntry>&& subtree);
   [[nodiscard]] Status CheckSize(const Operation& operation, std::int64_t size_bytes) const;
   void Remember(const Operation& operation, const Content& content);
 

@@ -95,7 +95,7 @@ Result<FolderState::Content> FolderState::FindContent(const Operation& operation
 }
 
 Status FolderState::AddEntry(const Operation& operation, const std::string& path,
-                             FolderEntry entry) {
+                             const FolderEntry& entry) {
   const std::string parent = fs::path(path).parent_path().string();
   if (!parent.empty()) {
     const auto found = entries_.find(parent);
@@ -103,7 +103,7 @@ Status FolderState::AddEntry(const Operation& operation, const std::string& path
       return DoesNotFit(operation, fmt::format("there is no folder \"{}\"", parent));
     }
   }
-  if (!entries_.try_emplace(path, std::move(entry)).second) {
+  if (!entries_.try_emplace(path, entry).second) {
     return DoesNotFit(operation, fmt::format("\"{}\" exists already", path));
   }
   return {};
@@ -130,7 +130,7 @@ std::map<std::string, FolderEntry> FolderState::Take(const std::string& path) {
   return taken;
 }
 
-void FolderState::Put(const std::string& path, std::map<std::string, FolderEntry> subtree) {
+void FolderState::Put(const std::string& path, std::map<std::string, FolderEntry>&& subtree) {
   for (auto& [rest, entry] : subtree) {
     entries_[path + rest] = std::move(entry);
   }
@@ -157,7 +157,7 @@ Status FolderState::ApplyOpen(const Operation& operation) {
     FolderEntry entry{.content = std::make_shared<std::string>()};
     // Replaces what is remembered: the number of a removed file may come again.
     Remember(operation, entry.content);
-    return AddEntry(operation, operation.path, std::move(entry));
+    return AddEntry(operation, operation.path, entry);
   }
   const auto entry = entries_.find(operation.path);
   if (entry == entries_.end()) {
@@ -207,8 +207,8 @@ Status FolderState::ApplyAllocate(const Operation& operation) {
   if (!content) {
     return {};
   }
-  constexpr unsigned known = FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE;
-  if ((operation.mode & ~known) != 0) {
+  constexpr unsigned kKnown = FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE;
+  if ((operation.mode & ~kKnown) != 0) {
     return Fail(ErrorCode::kUnsupported,
                 fmt::format("fallocate with mode {:#x} moves data", operation.mode),
                 WhereOf(operation));
@@ -245,7 +245,7 @@ Status FolderState::ApplyArrival(const Operation& operation) {
   if (operation.kind == OperationKind::kRename) {
     entries_.erase(operation.second_path);  // what it replaces
   }
-  return AddEntry(operation, operation.second_path, std::move(entry));
+  return AddEntry(operation, operation.second_path, entry);
 }
 
 Status FolderState::ApplyRename(const Operation& operation) {

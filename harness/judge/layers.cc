@@ -305,7 +305,7 @@ class Comparer {
 
   // What `rank` should have: the value of all, or its own where the reference's ranks differ. Null:
   // a value per rank cannot be asked at another world size.
-  const std::string* ValueFor(const RankValues& wanted, int rank) const {
+  [[nodiscard]] const std::string* ValueFor(const RankValues& wanted, int rank) const {
     const bool agree = std::all_of(wanted.begin(), wanted.end(), [&](const auto& value) {
       return value.second == wanted.front().second;
     });

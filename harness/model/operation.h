@@ -42,6 +42,7 @@ struct OperationAddress {
   // "rank/save/n"
   static Result<OperationAddress> Parse(std::string_view text);
   [[nodiscard]] std::string ToText() const;
+  // NOLINTNEXTLINE(modernize-use-nullptr): the check takes the comparison for a null pointer
   friend auto operator<=>(const OperationAddress&, const OperationAddress&) = default;
 };
 

@@ -30,6 +30,7 @@ class Property {
 template <typename ValueOf>
 Property PropertyOf(const std::vector<Operation>& operations, ValueOf value_of) {
   std::vector<int> values;
+  values.reserve(operations.size());
   for (const Operation& operation : operations) {
     values.push_back(value_of(operation));
   }

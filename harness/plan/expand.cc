@@ -58,7 +58,7 @@ class ValueFinder {
               const Fault& partial)
       : context_(context), info_(info), spec_(spec), partial_(partial) {}
 
-  Result<Values> Find() const {
+  [[nodiscard]] Result<Values> Find() const {
     const auto listed = context_.fault->values.find(spec_.name);
     if (listed != context_.fault->values.end() && !listed->second.empty()) {
       for (const std::string& value : listed->second) {
@@ -75,7 +75,7 @@ class ValueFinder {
 
  private:
   // At most `limit` of all possible values.
-  Result<Values> Enumerate(std::int64_t limit) const {
+  [[nodiscard]] Result<Values> Enumerate(std::int64_t limit) const {
     switch (spec_.domain) {
       case ParamDomain::kOperation:
         return Operations(limit);
@@ -95,7 +95,8 @@ class ValueFinder {
     return values;
   }
 
-  Result<Values> Numbers(std::int64_t count, std::int64_t first, std::int64_t limit) const {
+  [[nodiscard]] Result<Values> Numbers(std::int64_t count, std::int64_t first,
+                                       std::int64_t limit) const {
     if (std::min(count, limit) > static_cast<std::int64_t>(kMaxCaseCount)) {
       return FailAt(context_, spec_,
                     fmt::format("more than {} values; use {{\"random\": N}}", kMaxCaseCount));
@@ -107,7 +108,7 @@ class ValueFinder {
     return values;
   }
 
-  Result<Values> Operations(std::int64_t limit) const {
+  [[nodiscard]] Result<Values> Operations(std::int64_t limit) const {
     std::vector<Operation> possible;
     for (const Operation& operation : context_.reference->operations) {
       if (WouldFire(operation)) {
@@ -158,7 +159,7 @@ class ValueFinder {
     return 0;
   }
 
-  Status CheckListed(const std::string& value) const {
+  [[nodiscard]] Status CheckListed(const std::string& value) const {
     if (NamedRank(spec_, value) >= context_.world) {
       return FailAt(context_, spec_,
                     fmt::format("rank {} does not exist at world size {}; expected 0 to {}",
@@ -176,7 +177,7 @@ class ValueFinder {
     return spec_.domain == ParamDomain::kRecord ? CheckRecord(value) : CheckOperation(value);
   }
 
-  Status CheckRecord(const std::string& value) const {
+  [[nodiscard]] Status CheckRecord(const std::string& value) const {
     const std::int64_t count = RecordCount();
     if (IntegerIn(value) >= count) {
       return FailAt(context_, spec_,
@@ -187,7 +188,7 @@ class ValueFinder {
     return {};
   }
 
-  Status CheckOperation(const std::string& value) const {
+  [[nodiscard]] Status CheckOperation(const std::string& value) const {
     for (const Operation& operation : context_.reference->operations) {
       if (operation.address.ToText() != value) {
         continue;

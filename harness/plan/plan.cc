@@ -66,8 +66,8 @@ class Planner {
     return {};
   }
 
-  Result<std::vector<Fault>> Expand(const CaseTemplate& entry, std::size_t i,
-                                    const std::vector<int>& world) const {
+  [[nodiscard]] Result<std::vector<Fault>> Expand(const CaseTemplate& entry, std::size_t i,
+                                                  const std::vector<int>& world) const {
     const FaultTemplate& fault = entry.faults[i];
     const auto reference = references_.find({entry.target, world.front()});
     REPRISE_CHECK(reference != references_.end(),

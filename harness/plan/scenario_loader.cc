@@ -212,6 +212,7 @@ Result<Expectation> ReadExpectation(const Json& json, const std::string& where) 
 // The target that a case names, or the only one.
 void ReadTargetName(JsonFields& fields, const std::vector<Target>& targets, CaseTemplate& result) {
   std::vector<std::string> known;
+  known.reserve(targets.size());
   for (const Target& target : targets) {
     known.push_back(target.id);
   }

@@ -198,8 +198,8 @@ void CallDecoder::ReadWriteVectors(pid_t tid, PendingCall& call) const {
   const CallShape& shape = *call.shape;
   if (shape.role == CallRole::kWrite) {
     // NOLINTNEXTLINE(performance-no-int-to-ptr): an address in the tracee
-    call.vectors = {
-        {reinterpret_cast<void*>(call.Argument(shape.buffer)), call.Argument(shape.count)}};
+    void* const buffer = reinterpret_cast<void*>(call.Argument(shape.buffer));
+    call.vectors = {{buffer, call.Argument(shape.count)}};
   } else if (shape.role == CallRole::kWriteVector) {
     call.vectors = ReadVectors(tid, call.Argument(shape.buffer), call.Argument(shape.count));
     call.operation.length_bytes = 0;

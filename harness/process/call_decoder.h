@@ -57,7 +57,8 @@ class CallDecoder {
   void FinishOpen(pid_t tid, PendingCall& call, std::int64_t result);
   void FinishWrite(pid_t tid, PendingCall& call, std::int64_t result);
   void FinishPaths(PendingCall& call);
-  std::int64_t OffsetOfWrite(pid_t tid, const PendingCall& call, std::int64_t result) const;
+  [[nodiscard]] std::int64_t OffsetOfWrite(pid_t tid, const PendingCall& call,
+                                           std::int64_t result) const;
 
   [[nodiscard]] Place PlaceOfPath(const std::string& real_path) const;
   [[nodiscard]] std::string NameOfPath(const std::string& real_path) const;

@@ -37,7 +37,8 @@ struct Prepared {
 
 void ResetSignals() {
   for (int signal_number = 1; signal_number < NSIG; ++signal_number) {
-    signal(signal_number, SIG_DFL);  // fails for the two that cannot be set
+    // Fails for the two that cannot be set.
+    signal(signal_number, SIG_DFL);  // NOLINT(concurrency-mt-unsafe): a child has one thread
   }
   sigset_t none;
   sigemptyset(&none);

@@ -18,6 +18,7 @@ namespace reprise {
 struct FileKey {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
+  // NOLINTNEXTLINE(modernize-use-nullptr): the check takes the comparison for a null pointer
   friend auto operator<=>(const FileKey&, const FileKey&) = default;
 };
 

@@ -1,5 +1,6 @@
 #include "harness/process/rank_environment.h"
 
+#include <fmt/format.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -92,7 +93,7 @@ std::vector<std::string> EnvironmentTexts(const Environment& environment) {
   std::vector<std::string> texts;
   texts.reserve(environment.size());
   for (const auto& [name, value] : environment) {
-    texts.push_back(name + "=" + value);
+    texts.push_back(fmt::format("{}={}", name, value));
   }
   return texts;
 }
@@ -101,7 +102,7 @@ std::string LoadTimeKey(const std::string& program, const Environment& environme
   std::string key = program;
   for (const auto& [name, value] : environment) {
     if (IsReadAtLoadTime(name)) {
-      key += '\n' + name + "=" + value;
+      key += fmt::format("\n{}={}", name, value);
     }
   }
   return key;
