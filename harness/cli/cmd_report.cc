@@ -1,5 +1,7 @@
 // reprise report DIR…: renders the reports of earlier runs again, several as one.
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
@@ -54,8 +56,8 @@ Result<int> Run(const ReportOptions& options) {
     REPRISE_ASSIGN_OR_RETURN(const RunRecord record, RunDirectory::Read(directory));
     Report run = ToReport(record, std::filesystem::canonical(directory));
     if (!record.finished) {
-      run.cut = "the run in " + directory + " did not finish (reprise run --continue --out " +
-                directory + ")";
+      run.cut = fmt::format("the run in {0} did not finish (reprise run --continue --out {0})",
+                            directory);
     }
     if (i == 0) {
       report = std::move(run);

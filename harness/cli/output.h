@@ -41,7 +41,7 @@ class Reporters {
 
   // Writes every report; files go into `folder`. An unwritable file is an error, after all others
   // were written.
-  Status Finish(const Report& report, const std::filesystem::path& folder) const;
+  [[nodiscard]] Status Finish(const Report& report, const std::filesystem::path& folder) const;
 
  private:
   std::unique_ptr<ReportWriter> console_;
