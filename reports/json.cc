@@ -97,6 +97,7 @@ OrderedJson CaseJson(const CaseReport& report, bool proven) {
           {"fault", DecidingFaultJson(the_case)},
           {"faults", std::move(faults)},
           {"world", the_case.world},
+          {"fired", report.fired},
           {"reference_world", the_case.reference_world},
           {"restarts", the_case.world.empty() ? 0 : the_case.world.size() - 1},
           {"save_mode", the_case.save_mode},

@@ -61,6 +61,7 @@ CaseReport UnexpectedFinding(const std::string& payload) {
                           "D6 step 40: loss", "D6 step 48: loss", "D6 step 48: evaluation"};
   report.met = false;
   report.unmet_why = "expected no finding";
+  report.fired = {"SIGKILL to all ranks before rank 1, save 0, operation 3 (rename)" + payload};
   report.confirmation = "diverged, at the same place" + payload;
   return report;
 }

@@ -192,6 +192,9 @@ std::vector<std::pair<std::string, std::string>> CaseFacts(const CaseReport& rep
   add("replay", EscapeControls(report.replay));
   add("case", fmt::format("{}: {}, world {}", EscapeControls(report.the_case.id),
                           FaultText(report.the_case), WorldText(report.the_case.world)));
+  for (const std::string& fired : report.fired) {
+    add("fault", ForReading(fired));
+  }
   add("verdict", std::string(ToText(outcome.verdict)));
   add("why", ForReading(outcome.why));
   if (outcome.restored_step >= 0 || outcome.expected_step >= 0) {

@@ -63,6 +63,16 @@ class Execution {
     return JudgeIt();
   }
 
+  // What the injectors have done so far.
+  [[nodiscard]] std::vector<std::string> Fired() const {
+    std::vector<std::string> fired;
+    for (const ActiveFault& active : faults_) {
+      fired.insert(fired.end(), active.injector->Firings().begin(),
+                   active.injector->Firings().end());
+    }
+    return fired;
+  }
+
  private:
   [[nodiscard]] int AttemptCount() const { return static_cast<int>(case_.world.size()); }
 
@@ -233,7 +243,9 @@ CaseReport CaseRunner::Run(const PlannedCase& planned, const fs::path& folder, b
   report.the_case = planned.the_case;
   report.expect = planned.expect;
   report.replay = context_->replay_prefix + " " + planned.the_case.id;
-  Result<Outcome> outcome = Execution(supervisor_, *context_, planned.the_case, folder, cold).Run();
+  Execution execution(supervisor_, *context_, planned.the_case, folder, cold);
+  Result<Outcome> outcome = execution.Run();
+  report.fired = execution.Fired();
   if (outcome) {
     report.outcome = std::move(*outcome);
   } else {

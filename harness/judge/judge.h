@@ -42,7 +42,7 @@ struct StoredCheckpoint {
 struct JudgeInput {
   const Case* the_case = nullptr;
   const Target* target = nullptr;
-  const AttemptEvidence* reference = nullptr;  // uninterrupted, at the_case->world[0]
+  const AttemptEvidence* reference = nullptr;  // uninterrupted, at the_case->reference_world
   std::vector<AttemptEvidence> attempts;       // the killed one, then the restarts
   std::vector<StoredCheckpoint> stored;        // before the last restart, in the loader's order
   bool format_known = false;                   // `stored` can be trusted to list all checkpoints

@@ -29,8 +29,9 @@ struct CaseReport {
   std::optional<Expectation> expect;
   bool met = true;        // the expectation, or, without one, that it is no finding
   std::string unmet_why;  // what differs from the expectation
-  std::string
-      confirmation;  // of a finding: what a repetition from a cold start said; empty: none ran
+  std::vector<std::string> fired;  // what the injectors did, in words, in order
+  // Of a finding: what a repetition from a cold start said; empty: none ran.
+  std::string confirmation;
   double wall_s = 0;
   std::string replay;  // command that shows it again
 };

@@ -241,6 +241,7 @@ OrderedJson EncodeCase(const CaseReport& report) {
                       {"outcome", EncodeOutcome(report.outcome)},
                       {"met", report.met},
                       {"unmet_why", report.unmet_why},
+                      {"fired", report.fired},
                       {"confirmation", report.confirmation},
                       {"wall_us", ToMicroseconds(report.wall_s)},
                       {"replay", report.replay}};
@@ -270,6 +271,7 @@ Result<CaseReport> DecodeCase(const Json& json, const std::string& where) {
   }
   report.met = fields.OptionalBool("met", false);
   report.unmet_why = fields.RequiredString("unmet_why");
+  report.fired = fields.OptionalStrings("fired");
   report.confirmation = fields.OptionalString("confirmation", "");
   report.wall_s = FromMicroseconds(fields.RequiredInteger("wall_us", 0, kAny));
   report.replay = fields.RequiredString("replay");

@@ -28,6 +28,7 @@ CaseReport SomeCase(const std::string& id) {
   report.outcome.consequences = {"loss"};
   report.outcome.divergence = Divergence{Layer::kD3, 4, 1, "rng/worker-1", "a", "b", "why\xff"};
   report.expect = Expectation{{Verdict::kDiverged}, "x", Layer::kD3, 4, "n"};
+  report.fired = {"killed"};
   report.confirmation = "the same";
   return report;
 }
