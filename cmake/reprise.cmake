@@ -35,6 +35,11 @@ function(reprise_room name)
   target_link_libraries(reprise_${name} PUBLIC reprise_flags fmt::fmt ${ARG_LINK})
 endfunction()
 
+# Unit and property tests write small files and ask for them to be durable: in memory that costs nothing.
+# What runs the binary stays on the file system of TMPDIR, as its users do.
+execute_process(COMMAND test -d /dev/shm -a -w /dev/shm RESULT_VARIABLE REPRISE_NO_MEMORY_FOLDER
+  ERROR_QUIET)
+
 # reprise_test(NAME LABEL unit SOURCES … LINK …): one GoogleTest binary, one ctest entry.
 # Labels: unit, property, e2e, negative, torch, python, privileged (one each).
 function(reprise_test name)
@@ -46,6 +51,10 @@ function(reprise_test name)
   target_link_libraries(${name} PRIVATE ${ARG_LINK} reprise_flags
     GTest::gmock GTest::gtest GTest::gtest_main ${REPRISE_RAPIDCHECK})
   add_test(NAME ${name} COMMAND ${name})
+  set(environment "ASAN_OPTIONS=detect_leaks=0")
+  if(ARG_LABEL MATCHES "^(unit|property)$" AND REPRISE_NO_MEMORY_FOLDER EQUAL 0)
+    list(APPEND environment "TMPDIR=/dev/shm")
+  endif()
   set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT}
-    ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
+    ENVIRONMENT "${environment}")
 endfunction()
