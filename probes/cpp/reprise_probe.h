@@ -78,6 +78,7 @@ class Logbook {
   void Restored(std::int64_t step, const std::string& checkpoint,
                 const std::vector<std::string>& refused) {
     std::vector<const char*> texts;
+    texts.reserve(refused.size());
     for (const std::string& text : refused) {
       texts.push_back(text.c_str());
     }
@@ -151,6 +152,7 @@ class Logbook {
 
   static std::vector<reprise_pair> Pairs(const std::map<std::string, std::string>& map) {
     std::vector<reprise_pair> pairs;
+    pairs.reserve(map.size());
     for (const auto& [key, value] : map) {
       pairs.push_back({key.c_str(), value.c_str()});
     }
