@@ -10,6 +10,7 @@
 #include "harness/process/stop.h"
 #include "reprise_build_info.h"
 
+// NOLINTNEXTLINE(bugprone-exception-escape): beside errors of usage only our own mistakes throw
 int main(int argc, char** argv) {
   CLI::App app("Restart-correctness testing for training checkpoints", "reprise");
   app.set_version_flag("--version",
