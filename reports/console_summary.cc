@@ -56,16 +56,16 @@ std::string FindingText(std::size_t number, const Finding& finding, const CasesB
   const auto first = finding.cases.empty() ? index.end() : index.find(finding.cases[0]);
   if (first != index.end()) {
     for (const auto& [label, value] : CaseFacts(*first->second)) {
-      // The head has said the verdict, and the list of cases below is not needed for one.
-      if (label == "cause") {
-        text += FactLine(label, value + (finding.proven ? " (proven)" : " (not proven)"));
+      // The head has said the verdict; the evidence says why where there is some.
+      if (label == "cause" && finding.proven) {
+        text += FactLine(label, value + " (proven)");
       } else if (label != "verdict" && label != "why") {
         text += FactLine(label, value);
       }
     }
-  }
-  if (!finding.why.empty()) {
-    text += FactLine("why", ForReading(finding.why));
+    if (first->second->outcome.evidence.empty() && !finding.why.empty()) {
+      text += FactLine("why", ForReading(finding.why));
+    }
   }
   return text + FactLine("seen in", CaseList(finding.cases));
 }
@@ -85,8 +85,13 @@ std::string FindingsText(const Report& report, const WriterOptions& options) {
   if (findings.empty()) {
     return options.quiet ? "" : "No findings.\n\n";
   }
-  std::string text = fmt::format("{}, {} of them expected\n\n",
-                                 Count(report.findings.size(), "finding"), expected_count);
+  std::string text = Count(report.findings.size(), "finding");
+  if (expected_count == report.findings.size()) {
+    text += ", expected";
+  } else if (expected_count > 0) {
+    text += fmt::format(", {} of them expected", expected_count);
+  }
+  text += "\n\n";
   const CasesById index = IndexCases(report);
   for (std::size_t i = 0; i < findings.size(); ++i) {
     text += FindingText(i + 1, *findings[i], index, options) + "\n";
@@ -106,7 +111,7 @@ std::optional<Trouble> TroubleOf(const CaseReport& the_case) {
   if (outcome.verdict == Verdict::kHarnessError) {
     return Trouble{"reprise failed", outcome.why};
   }
-  if (!the_case.met && the_case.expect) {
+  if (!the_case.met && the_case.expect && !IsFinding(outcome.verdict)) {
     return Trouble{"expectation not met", the_case.unmet_why};
   }
   if (ProvedNothing(outcome.verdict) && !the_case.expect) {
@@ -143,6 +148,14 @@ std::string TroubleText(const Report& report, const WriterOptions& options) {
   return text + "\n";
 }
 
+std::string CutText(const Report& report) {
+  if (report.cut.empty()) {
+    return "";
+  }
+  return fmt::format("Cut short: {} ({} of {} planned cases were run)\n", ForReading(report.cut),
+                     report.cases.size(), report.planned_case_count);
+}
+
 std::string CountsText(const Report& report) {
   std::vector<std::string> parts;
   for (const Verdict verdict : AllVerdicts()) {
@@ -153,11 +166,7 @@ std::string CountsText(const Report& report) {
   }
   std::string text = fmt::format("{} in {:.1f} s: {}\n", Count(report.cases.size(), "case"),
                                  report.wall_s, fmt::join(parts, ", "));
-  if (!report.cut.empty()) {
-    text += fmt::format("Cut short: {} ({} of {} planned cases were run)\n", ForReading(report.cut),
-                        report.cases.size(), report.planned_case_count);
-  }
-  return text;
+  return text + CutText(report);
 }
 
 std::string ListLine(const std::string& target, const char* what,
@@ -181,10 +190,12 @@ std::string LimitsText(const Report& report, const WriterOptions& options) {
     text += ListLine(id, "not observed", target.blind_spots);
     text += ListLine(id, "not exercised", target.not_exercised);
     const Calibration& calibration = target.calibration;
-    if (!calibration.deterministic) {
+    if (!calibration.observed) {
+      text += fmt::format("{}: whether two equal runs are equal was not observed\n", id);
+    } else if (!calibration.deterministic) {
       const std::string where = calibration.first_difference
                                     ? DivergenceText(*calibration.first_difference)
-                                    : "place unknown";
+                                    : ForReading(calibration.noise);
       text += fmt::format("{}: not deterministic: two equal runs differ, first at {}\n", id, where);
     }
   }
@@ -217,7 +228,7 @@ std::string Paint(bool colour, Tone tone, std::string_view text) {
 
 std::string ConsoleSummary(const Report& report, const WriterOptions& options) {
   if (options.quiet && report.exit_status == 0) {
-    return "";
+    return report.cut.empty() ? "" : CutText(report);
   }
   std::string text = "\n" + FindingsText(report, options) + TroubleText(report, options);
   if (!options.quiet) {
@@ -225,7 +236,9 @@ std::string ConsoleSummary(const Report& report, const WriterOptions& options) {
     text += matrix.empty() ? "" : matrix + "\n";
     text += CountsText(report) + LimitsText(report, options);
   }
-  text += fmt::format("report: {}/report.json\n", ForReading(report.run_directory));
+  if (!report.run_directory.empty()) {
+    text += fmt::format("report: {}/report.json\n", ForReading(report.run_directory));
+  }
   const Tone tone = report.exit_status == 0 ? Tone::kGood : Tone::kBad;
   return text + Paint(options.colour, tone, ExitWords(report)) + "\n";
 }

@@ -40,7 +40,8 @@ OrderedJson TargetJson(const TargetReport& report) {
           {"blind_spots", report.blind_spots},
           {"versions", report.versions},
           {"calibration",
-           {{"deterministic", calibration.deterministic},
+           {{"deterministic",
+             calibration.observed ? OrderedJson(calibration.deterministic) : OrderedJson(nullptr)},
             {"first_difference", DivergenceJson(calibration.first_difference)},
             {"noise", TextOrNull(calibration.noise)}}},
           {"coverage", {{"exercised", report.exercised}, {"not_exercised", report.not_exercised}}}};

@@ -113,6 +113,7 @@ TargetReport SampleTarget(const std::string& payload) {
   target.depth = "calls";
   target.blind_spots = {"io_uring was refused once" + payload};
   target.versions = {{"libtorch", "1.13.1"}};
+  target.calibration.observed = true;
   target.exercised = {"model", "optimizer.moments"};
   target.not_exercised = {"scaler"};
   return target;

@@ -21,7 +21,7 @@ std::string ReadAll(const fs::path& path) {
 }
 
 pid_t Start(const std::vector<std::string>& arguments, const fs::path& folder, const fs::path& out,
-            const fs::path& err) {
+            const fs::path& err, StandardOutput standard_output = StandardOutput::kFile) {
   std::vector<const char*> argv = {REPRISE_BINARY};
   for (const std::string& argument : arguments) {
     argv.push_back(argument.c_str());
@@ -34,6 +34,9 @@ pid_t Start(const std::vector<std::string>& arguments, const fs::path& folder, c
     const int err_fd = open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     dup2(out_fd, STDOUT_FILENO);
     dup2(err_fd, STDERR_FILENO);
+    if (standard_output == StandardOutput::kClosed) {
+      close(STDOUT_FILENO);
+    }
     if (chdir(folder.c_str()) != 0) {
       _exit(126);
     }
@@ -45,10 +48,11 @@ pid_t Start(const std::vector<std::string>& arguments, const fs::path& folder, c
 
 }  // namespace
 
-Finished Reprise(const std::vector<std::string>& arguments, const fs::path& folder) {
+Finished Reprise(const std::vector<std::string>& arguments, const fs::path& folder,
+                 StandardOutput standard_output) {
   const fs::path out = folder / "stdout.txt";
   const fs::path err = folder / "stderr.txt";
-  const pid_t pid = Start(arguments, folder, out, err);
+  const pid_t pid = Start(arguments, folder, out, err, standard_output);
   int status = 0;
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }

@@ -16,8 +16,11 @@ struct Finished {
   std::string err;
 };
 
+enum class StandardOutput { kFile, kClosed };
+
 // Runs `build/…/reprise` with these arguments in `folder` and waits.
-Finished Reprise(const std::vector<std::string>& arguments, const std::filesystem::path& folder);
+Finished Reprise(const std::vector<std::string>& arguments, const std::filesystem::path& folder,
+                 StandardOutput standard_output = StandardOutput::kFile);
 
 // The same without waiting. The process leads a group of its own.
 pid_t StartReprise(const std::vector<std::string>& arguments, const std::filesystem::path& folder);

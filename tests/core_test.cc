@@ -110,6 +110,49 @@ TEST(RunTest, ATargetThatDiesInLoadIsCrashed) {
   EXPECT_EQ(Only(ReadReport(folder.Path() / "reprise-out"))["verdict"], "crashed");
 }
 
+TEST(RunTest, ATargetThatHangsInLoadIsHungAndItsStacksAreKept) {
+  const Folder folder;
+  folder.Write("s.json", Scenario("hang-in-load", kKillAtFive));
+  EXPECT_EQ(Reprise({"run", "s.json"}, folder.Path()).status, 1);
+  const json report = ReadReport(folder.Path() / "reprise-out");
+  const json entry = Only(report);
+  EXPECT_EQ(entry["verdict"], "hung");
+  const auto attempt = folder.Path() / "reprise-out/cases" / entry["id"].get<std::string>() /
+                       "attempt-1/attempt.jsonl";
+  std::ifstream file(attempt);
+  std::string head;
+  std::getline(file, head);
+  EXPECT_THAT(json::parse(head)["stacks"].get<std::string>(), HasSubstr("tiny_trainer"));
+}
+
+TEST(RunTest, AGarbageLogbookOfTheTargetCannotBeJudgedAndIsNotOurFailure) {
+  const Folder folder;
+  folder.Write("s.json", Scenario("garbage-logbook", kKillAtFive));
+  const Finished run = Reprise({"run", "s.json"}, folder.Path());
+  EXPECT_EQ(run.status, 4) << run.out << run.err;
+  EXPECT_THAT(run.out, HasSubstr("the logbook cannot be read"));
+}
+
+TEST(RunTest, WithStandardOutputClosedTheEventsStayWhole) {
+  const Folder folder;
+  folder.Write("s.json", Scenario("none", kKillAtFive));
+  const Finished run = Reprise({"run", "s.json"}, folder.Path(), StandardOutput::kClosed);
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_EQ(Reprise({"report", "reprise-out", "--quiet"}, folder.Path()).status, 0);
+}
+
+TEST(RunTest, TheJsonReportIsWrittenThroughALink) {
+  const Folder folder;
+  folder.Write("s.json", Scenario("none", kKillAtFive));
+  folder.Write("real.json", "old");
+  std::filesystem::create_symlink("real.json", folder.Path() / "link.json");
+  ASSERT_EQ(Reprise({"run", "s.json", "--json", "link.json"}, folder.Path()).status, 0);
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.Path() / "link.json"));
+  std::ifstream file(folder.Path() / "real.json");
+  EXPECT_EQ(json::parse(file)["schema"], "reprise.report/1");
+  EXPECT_EQ(Reprise({"run", "s.json", "--json", "s.json"}, folder.Path()).status, 2);
+}
+
 TEST(RunTest, AFaultThatDoesNotFireIsNotExercisedAndNothingIsProved) {
   const Folder folder;
   // The restart begins at step 3, so that step 2 never comes again.
@@ -192,6 +235,29 @@ void AwaitFirstCase(const std::filesystem::path& events) {
     usleep(10'000);
   }
   FAIL() << "the run never judged a case";
+}
+
+TEST(ReportTest, ARunThatDidNotFinishIsNoSuccess) {
+  const Folder folder;
+  folder.Write("s.json", Scenario("none", kEveryOperation));
+  const pid_t pid = StartReprise({"run", "s.json", "--quiet"}, folder.Path());
+  AwaitFirstCase(folder.Path() / "reprise-out/events.jsonl");
+  kill(pid, SIGKILL);
+  ASSERT_EQ(waitpid(pid, nullptr, 0), pid);
+  const Finished report = Reprise({"report", "reprise-out"}, folder.Path());
+  EXPECT_EQ(report.status, 3);
+  EXPECT_THAT(report.out, HasSubstr("did not finish"));
+}
+
+TEST(OutTest, AnEarlierRunIsNotReplacedWhenItsFolderHoldsMore) {
+  const Folder folder;
+  folder.Write("s.json", Scenario("none", kKillAtFive));
+  ASSERT_EQ(Reprise({"run", "s.json", "--out", "runs"}, folder.Path()).status, 0);
+  ASSERT_EQ(Reprise({"run", "s.json", "--out", "runs/inner"}, folder.Path()).status, 0);
+  const Finished run = Reprise({"run", "s.json", "--out", "runs"}, folder.Path());
+  EXPECT_EQ(run.status, 2);
+  EXPECT_THAT(run.err, HasSubstr("\"inner\""));
+  EXPECT_TRUE(std::filesystem::exists(folder.Path() / "runs/inner/report.json"));
 }
 
 TEST(InterruptTest, NothingIsLeftAndContinueEndsWithTheUndisturbedReport) {

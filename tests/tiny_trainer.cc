@@ -2,7 +2,8 @@
 //
 // For end-to-end tests of everything that does not need a real training. It takes part in the
 // probe, the fork server and the format. `--trouble` plants what a target may do to its harness:
-//   lose-momentum | hang | ignore-term | exit-at-once | die-in-load | nondeterministic
+//   lose-momentum | hang | ignore-term | exit-at-once | die-in-load | hang-in-load |
+//   nondeterministic | garbage-logbook
 
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <span>
@@ -176,6 +178,10 @@ int Run(const Options& options) {
   }
   const std::unique_ptr<CheckpointFormat> format =
       reprise::FindFormat("sharded-safetensors")->make();
+  if (options.trouble == "garbage-logbook") {
+    std::ofstream(std::string(std::getenv("REPRISE_LOGBOOK")) + "/rank-0.jsonl") << "garbage\n{}\n";
+    return 0;
+  }
   auto logbook = reprise::probe::Logbook::FromEnvironment();
   logbook.Start({});
   State state;
@@ -184,6 +190,9 @@ int Run(const Options& options) {
   }
   if (state.step > 0 && options.trouble == "die-in-load") {
     std::abort();
+  }
+  if (state.step > 0 && options.trouble == "hang-in-load") {
+    pause();
   }
   logbook.State("restored", state.step, state.Views(), state.Scalars());
   logbook.Ready(state.step);

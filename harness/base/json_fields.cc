@@ -166,8 +166,16 @@ void JsonFields::AddError(const char* name, std::string message) {
   }
 }
 
+void JsonFields::AddMissing(const char* name, std::string message) {
+  if (!missing_) {
+    missing_ = Error{ErrorCode::kInvalidInput, std::move(message), WhereField(name)};
+  }
+}
+
 const Json* JsonFields::Find(const char* name, bool required) {
-  asked_.emplace_back(name);
+  if (std::find(asked_.begin(), asked_.end(), name) == asked_.end()) {
+    asked_.emplace_back(name);
+  }
   if (!value_->is_object()) {
     return nullptr;
   }
@@ -176,7 +184,7 @@ const Json* JsonFields::Find(const char* name, bool required) {
     return &*found;
   }
   if (required) {
-    AddError(name, "this field is required");
+    AddMissing(name, "this field is required");
   }
   return nullptr;
 }
@@ -280,14 +288,17 @@ std::vector<std::string> JsonFields::OptionalStrings(const char* name) {
 }
 
 Status JsonFields::FinishAllowingUnknown() const {
-  if (error_) {
-    return tl::make_unexpected(*error_);
+  if (error_ || missing_) {
+    return tl::make_unexpected(error_ ? *error_ : *missing_);
   }
   return {};
 }
 
 Status JsonFields::Finish() const {
-  REPRISE_RETURN_IF_ERROR(FinishAllowingUnknown());
+  if (error_) {
+    return tl::make_unexpected(*error_);
+  }
+  // Before a missing field: a misspelt name is both, and the misspelling is what the user can mend.
   for (const auto& [key, unused] : value_->items()) {
     if (std::find(asked_.begin(), asked_.end(), key) != asked_.end()) {
       continue;
@@ -300,7 +311,7 @@ Status JsonFields::Finish() const {
     }
     return Fail(ErrorCode::kInvalidInput, message, WhereField(key.c_str()));
   }
-  return {};
+  return FinishAllowingUnknown();
 }
 
 }  // namespace reprise

@@ -53,6 +53,8 @@ class JsonFields {
 
   // Records an error at this object's field `name`, if it is the first.
   void AddError(const char* name, std::string message);
+  // The same for a field that should be there; Finish() prefers to name an unknown one.
+  void AddMissing(const char* name, std::string message);
 
   [[nodiscard]] const std::string& Where() const { return where_; }
   [[nodiscard]] std::string WhereField(const char* name) const;
@@ -69,6 +71,7 @@ class JsonFields {
   std::string where_;
   std::vector<std::string> asked_;
   std::optional<Error> error_;
+  std::optional<Error> missing_;  // the first required field that is absent
 };
 
 // "a string", "an integer", … for error messages.

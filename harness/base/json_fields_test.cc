@@ -39,6 +39,14 @@ TEST(JsonFieldsTest, WrongTypeAndRangeSayWhatWouldBeRight) {
             "f.json: a.rank: expected an integer from 0 to 3, found the integer 7");
 }
 
+TEST(JsonFieldsTest, AMisspeltRequiredFieldIsNamedAsItWasSpelt) {
+  const Json json = *ParseJson(R"({"stpe": 3})", "f.json");
+  JsonFields fields(json, "f.json");
+  fields.RequiredInteger("step", 0, 9);
+  EXPECT_EQ(fields.Finish().error().where, "f.json: stpe");
+  EXPECT_EQ(fields.FinishAllowingUnknown().error().where, "f.json: step");
+}
+
 TEST(JsonFieldsTest, HugeIntegersAreRefusedNotWrapped) {
   const Json json = *ParseJson(R"({"rank": 18446744073709551615})", "f.json");
   JsonFields fields(json, "f.json");

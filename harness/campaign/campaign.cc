@@ -134,13 +134,12 @@ class Campaign {
       }
       CaseReport report;
       report.the_case.id =
-          fmt::format("{}.{}.w{}.uninterrupted", scenario->name, key.first, key.second);
+          fmt::format("{}_{}_w{}_uninterrupted", scenario->name, key.first, key.second);
       report.the_case.scenario = scenario->name;
       report.the_case.target = key.first;
       report.the_case.world = {key.second};
       report.outcome.verdict = Verdict::kCannotJudge;
       report.outcome.why = why;
-      report.replay = context_.replay_prefix + " " + report.the_case.id;
       unjudged_.push_back(std::move(report));
       failed_targets.insert(key.first);
     }
@@ -249,13 +248,12 @@ class Campaign {
     Status trouble;
     int done = 0;
     REPRISE_RETURN_IF_ERROR(
-        RunInWorkers(firsts.size(), options_.jobs, WorkOn(firsts, "confirm", true, false),
+        RunInWorkers(firsts.size(), options_.jobs, WorkOn(firsts, "confirm", true, true),
                      [&](std::size_t i, const Result<std::string>& text) {
                        trouble = NoteConfirmation(ToCaseReport(firsts[i], text));
                        ShowProgress("confirming findings", ++done, static_cast<int>(firsts.size()));
                        return trouble.has_value();
                      }));
-    static_cast<void>(RemoveTree(directory_.Path() / "confirm"));
     return trouble;
   }
 
@@ -282,11 +280,13 @@ class Campaign {
 
   Status NoteConfirmation(const CaseReport& repetition) {
     CaseReport& report = reports_.at(repetition.the_case.id);
+    const fs::path evidence = directory_.Path() / "confirm" / repetition.the_case.id;
     if (SayTheSame(report.outcome, repetition.outcome)) {
       report.confirmation = "the same from a cold start";
+      REPRISE_RETURN_IF_ERROR(RemoveTree(evidence));
     } else {
-      report.confirmation =
-          fmt::format("not the same from a cold start: {}", ToText(repetition.outcome.verdict));
+      report.confirmation = fmt::format("not the same from a cold start: {} (evidence: {})",
+                                        ToText(repetition.outcome.verdict), evidence.string());
       report.outcome.why = fmt::format("{}, but {} {}", ToText(report.outcome.verdict),
                                        report.confirmation, repetition.outcome.why);
       report.outcome.verdict = Verdict::kCannotJudge;
@@ -327,12 +327,24 @@ class Campaign {
 Result<RunHeader> MakeHeader(const CampaignOptions& options) {
   RunHeader header{options.version, options.commit, options.seed, {}, {}};
   for (const fs::path& path : options.scenarios) {
-    REPRISE_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxScenarioBytes));
+    const auto text = ReadFile(path, kMaxScenarioBytes);
+    if (!text) {
+      return Fail(ErrorCode::kUsage, text.error().message, text.error().where);
+    }
     REPRISE_RETURN_IF_ERROR(LoadScenario(path));  // before anything of an earlier run is removed
     header.scenarios.push_back(fs::canonical(path).string());
-    header.scenario_ids.push_back(ContentId(text));
+    header.scenario_ids.push_back(ContentId(*text));
   }
   return header;
+}
+
+// Nothing that was judged is lost by an interruption.
+Error WithAdvice(Error error, const CampaignOptions& options) {
+  if (error.code == ErrorCode::kDeadline) {
+    error.message += fmt::format("; `{} run --continue --out {}` goes on where it stopped",
+                                 options.program, options.out.string());
+  }
+  return error;
 }
 
 }  // namespace
@@ -360,10 +372,13 @@ Result<Report> RunCampaign(const CampaignOptions& options) {
     REPRISE_ASSIGN_OR_RETURN(directory, RunDirectory::Create(options.out, header));
   }
   const fs::path path = directory->Path();
-  {
+  const bool is_complete = earlier.finished && earlier.cut.empty();
+  if (!is_complete) {
     Campaign campaign(options, std::move(*directory), std::move(earlier));
     REPRISE_RETURN_IF_ERROR(campaign.Load(header));
-    REPRISE_RETURN_IF_ERROR(campaign.Run());
+    if (Status status = campaign.Run(); !status) {
+      return tl::make_unexpected(WithAdvice(status.error(), options));
+    }
   }
   REPRISE_ASSIGN_OR_RETURN(const RunRecord record, RunDirectory::Read(path));
   Report report = ToReport(record, path);

@@ -49,6 +49,8 @@ struct ReplayOptions {
   bool cold = false;
 };
 struct Replay {
+  std::uint64_t seed = 1;
+  TargetReport target;
   CaseReport recorded;
   CaseReport repeated;
   bool same = false;  // verdict, cause and divergence

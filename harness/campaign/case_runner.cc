@@ -57,7 +57,7 @@ class Execution {
         if (const auto unfired = Unfired(attempt, InjectorStage::kFolder)) {
           return *unfired;
         }
-        REPRISE_RETURN_IF_ERROR(ReadFolder());
+        REPRISE_RETURN_IF_ERROR(ReadFolder(attempt + 1));
       }
     }
     return JudgeIt();
@@ -110,9 +110,7 @@ class Execution {
     REPRISE_ASSIGN_OR_RETURN(LifeResult result, RunLife(supervisor_, life));
     recovery_ = result.ready_after;
     if (before) {
-      if (const std::string lie = Contradiction(*before, result.evidence.result); !lie.empty()) {
-        return Fail(ErrorCode::kCorrupt, lie, case_.id);
-      }
+      REPRISE_RETURN_IF_ERROR(CompareWithLog(*before, result.evidence.result));
     }
     const bool ended_well =
         result.evidence.result.end == AttemptEnd::kAllExited &&
@@ -122,29 +120,34 @@ class Execution {
     return ended_well ? Unfired(attempt, InjectorStage::kLive) : std::nullopt;
   }
 
-  // The folder must be what the operation log makes of the folder before; else we recorded wrongly.
-  // Empty where they agree.
-  [[nodiscard]] std::string Contradiction(FolderState predicted,
-                                          const AttemptResult& result) const {
+  // The folder must be what the operation log makes of the folder before; else we recorded wrongly
+  // (kCorrupt). kUnsupported: the target put something there that is no file, folder or link.
+  Status CompareWithLog(FolderState predicted, const AttemptResult& result) const {
     for (const AttemptEvent& event : result.events) {
       const auto* operation = std::get_if<OperationEvent>(&event);
       if (operation == nullptr) {
         continue;
       }
       if (const Status status = predicted.Apply(operation->operation); !status) {
-        return "the operation log does not fit the folder: " + status.error().ToString();
+        return Fail(ErrorCode::kCorrupt,
+                    "the operation log does not fit the folder: " + status.error().ToString(),
+                    case_.id);
       }
     }
     const auto actual = FolderState::Scan(checkpoints_, kMaxComparedBytes);
     if (!actual) {
-      return actual.error().ToString();
+      return Fail(ErrorCode::kUnsupported,
+                  "the checkpoint folder cannot be read: " + actual.error().message,
+                  actual.error().where);
     }
     const std::vector<std::string> differences = predicted.DifferencesFrom(*actual);
     if (differences.empty()) {
       return {};
     }
-    return fmt::format("the folder differs from what the operation log predicts: {}",
-                       fmt::join(differences, "; "));
+    return Fail(ErrorCode::kCorrupt,
+                fmt::format("the folder differs from what the operation log predicts: {}",
+                            fmt::join(differences, "; ")),
+                case_.id);
   }
 
   std::vector<Injector*> Injectors(int attempt, InjectorStage stage) {
@@ -164,6 +167,9 @@ class Execution {
         Outcome outcome;
         outcome.verdict = Verdict::kNotExercised;
         outcome.why = fmt::format("{} did not fire in attempt {}", active.fault.kind, attempt);
+        if (stage == InjectorStage::kLive && input_.attempts.back().logbooks.empty()) {
+          outcome.why += " (the target writes no logbook, so that no step or record was seen)";
+        }
         return outcome;
       }
     }
@@ -196,7 +202,13 @@ class Execution {
     return {};
   }
 
-  Status ReadFolder() {
+  // What the next life finds: a copy of the folder for the person who looks at a finding, and what
+  // the format reads in it.
+  Status ReadFolder(int next_attempt) {
+    if (FolderState::Scan(checkpoints_, kMaxComparedBytes)) {
+      REPRISE_RETURN_IF_ERROR(
+          CopyTree(checkpoints_, folder_ / fmt::format("found-{}", next_attempt)));
+    }
     if (format_ == nullptr) {
       return {};
     }
@@ -213,7 +225,7 @@ class Execution {
     outcome.recovery_s = std::chrono::duration<double>(recovery_).count();
     const auto calibration = context_.calibrations.find(case_.target);
     if (outcome.verdict == Verdict::kDiverged && calibration != context_.calibrations.end() &&
-        !calibration->second.deterministic) {
+        calibration->second.observed && !calibration->second.deterministic) {
       outcome.verdict = Verdict::kCannotJudge;
       outcome.why =
           "the uninterrupted run, repeated, is not the same run: " + calibration->second.noise;
@@ -249,7 +261,9 @@ CaseReport CaseRunner::Run(const PlannedCase& planned, const fs::path& folder, b
   if (outcome) {
     report.outcome = std::move(*outcome);
   } else {
-    report.outcome.verdict = Verdict::kHarnessError;
+    // What the target did cannot be judged; anything else is our trouble.
+    const bool is_targets = outcome.error().code == ErrorCode::kUnsupported;
+    report.outcome.verdict = is_targets ? Verdict::kCannotJudge : Verdict::kHarnessError;
     report.outcome.why = outcome.error().ToString();
   }
   report.met = MeetsExpectation(report.outcome, planned.expect, &report.unmet_why);

@@ -103,8 +103,12 @@ Result<LifeResult> RunLife(Supervisor* supervisor, const Life& life) {
   REPRISE_RETURN_IF_ERROR(StoreAttempt(life.attempt_folder, result));
   life_result.evidence.world = life.world;
   life_result.evidence.result = std::move(result);
-  REPRISE_ASSIGN_OR_RETURN(life_result.evidence.logbooks,
-                           ReadLogbooks(life.attempt_folder / "logbook"));
+  auto logbooks = ReadLogbooks(life.attempt_folder / "logbook");
+  if (!logbooks) {  // the target wrote it, so that it is no trouble of ours
+    return Fail(ErrorCode::kUnsupported, "the logbook cannot be read: " + logbooks.error().message,
+                logbooks.error().where);
+  }
+  life_result.evidence.logbooks = std::move(*logbooks);
   return life_result;
 }
 

@@ -38,7 +38,8 @@ struct LifeResult {
   std::chrono::microseconds ready_after{0};
 };
 
-// The evidence is also stored in `attempt_folder`. A logbook that cannot be read is an error.
+// The evidence is also stored in `attempt_folder`. kUnsupported: the target left a logbook that
+// cannot be read.
 Result<LifeResult> RunLife(Supervisor* supervisor, const Life& life);
 
 // Reads what RunLife stored.

@@ -14,11 +14,14 @@
 namespace reprise {
 namespace {
 
-ReferenceJob JobOf(const ReferenceKey& key, const std::string& suffix,
-                   const RunDirectory& directory, const CampaignContext& context) {
+ReferenceJob JobOf(const ReferenceKey& key, bool repetition, const RunDirectory& directory,
+                   const CampaignContext& context) {
   const auto& [target, world] = key;
-  return {&context.targets.at(target), world,
-          directory.ReferencePath(target, world).string() + suffix, context.models_folder};
+  return {.target = &context.targets.at(target),
+          .world = world,
+          .folder = directory.ReferencePath(target, world).string() + (repetition ? "-repeat" : ""),
+          .models_folder = context.models_folder,
+          .attempt = repetition ? 1 : 0};
 }
 
 // In a worker. The result is an error as JSON, or empty.
@@ -78,7 +81,8 @@ Calibration Compare(const Target& target, const AttemptEvidence& reference,
   input.attempts.push_back(std::move(repetition));
   const Outcome outcome = Judge(input);
   Calibration calibration;
-  calibration.deterministic = outcome.verdict == Verdict::kExact;
+  calibration.observed = outcome.verdict != Verdict::kCannotJudge;
+  calibration.deterministic = !calibration.observed || outcome.verdict == Verdict::kExact;
   if (!calibration.deterministic) {
     calibration.first_difference = outcome.divergence;
     calibration.noise = DescribeDifference(outcome);
@@ -112,17 +116,17 @@ Result<FailedReferences> RunReferences(const std::vector<ReferenceKey>& needed,
                                        const OnPieceDone& on_done, const RunDirectory& directory,
                                        int jobs, const CampaignContext& context) {
   std::vector<ReferenceJob> open;
-  const auto add = [&](const ReferenceKey& key, const std::string& suffix) {
-    ReferenceJob job = JobOf(key, suffix, directory, context);
+  const auto add = [&](const ReferenceKey& key, bool repetition) {
+    ReferenceJob job = JobOf(key, repetition, directory, context);
     if (!LoadReference(job)) {  // else an earlier run, which is continued, has it
       open.push_back(std::move(job));
     }
   };
   std::set<std::string> repeated;
   for (const ReferenceKey& key : needed) {
-    add(key, "");
+    add(key, false);
     if (repeated.insert(key.first).second) {
-      add(key, "-repeat");
+      add(key, true);
     }
   }
   const auto make_work = [&open] {
@@ -151,14 +155,14 @@ Status Calibrate(const std::vector<ReferenceKey>& needed, const FailedReferences
       continue;
     }
     REPRISE_ASSIGN_OR_RETURN(Reference reference,
-                             LoadReference(JobOf(key, "", *directory, *context)));
+                             LoadReference(JobOf(key, false, *directory, *context)));
     const AttemptEvidence& evidence =
         context->references.emplace(key, std::move(reference)).first->second.evidence;
     if (!done.insert(key.first).second) {
       continue;
     }
     REPRISE_ASSIGN_OR_RETURN(Reference repetition,
-                             LoadReference(JobOf(key, "-repeat", *directory, *context)));
+                             LoadReference(JobOf(key, true, *directory, *context)));
     TargetReport report;
     report.target = context->targets.at(key.first);
     report.calibration = Compare(report.target, evidence, std::move(repetition.evidence));

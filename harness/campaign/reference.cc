@@ -112,6 +112,7 @@ Status RunReference(Supervisor* supervisor, const ReferenceJob& job) {
   Life life;
   life.target = job.target;
   life.world = job.world;
+  life.attempt = job.attempt;
   life.checkpoint_folder = checkpoints;
   life.attempt_folder = job.folder / "attempt";
   life.models_folder = job.models_folder;

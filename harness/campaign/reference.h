@@ -24,6 +24,7 @@ struct ReferenceJob {
   int world = 1;
   std::filesystem::path folder;         // gets `attempt` and, while it runs, `ckpt`
   std::filesystem::path models_folder;  // what {models} stands for
+  int attempt = 0;  // another number for a repetition, hence another hash seed (rank_environment.h)
 };
 
 // Runs it from a cold start and stores the evidence. An error says how the target ended, with the

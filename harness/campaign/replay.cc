@@ -78,6 +78,12 @@ Result<Replay> ReplayCase(const ReplayOptions& options) {
   REPRISE_ASSIGN_OR_RETURN(const std::unique_ptr<Supervisor> supervisor, Supervisor::Create());
   const CaseRunner runner(supervisor.get(), &context);
   Replay replay;
+  replay.seed = context.seed;
+  for (const TargetReport& target : record.targets) {
+    if (target.target.id == recorded->the_case.target) {
+      replay.target = target;
+    }
+  }
   replay.recorded = *recorded;
   const fs::path folder = fs::canonical(options.out) / "replay" / recorded->the_case.id;
   PlannedCase planned;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -12,6 +13,7 @@
 #include "harness/cli/command.h"
 #include "harness/cli/output.h"
 #include "harness/judge/findings.h"
+#include "reprise_build_info.h"
 
 namespace reprise {
 namespace {
@@ -32,11 +34,15 @@ ReplayOptions ToOptions(const ReplayFlags& flags) {
   options.cold = flags.cold;
   options.models_folder = ModelsFolder();
   options.program = ProgramName();
-  std::error_code error;
-  const auto folder = std::filesystem::canonical(flags.the_case, error);
-  if (!error && std::filesystem::is_directory(folder)) {
+  // The folder itself is dropped when its case is exact; its name still says all.
+  std::filesystem::path folder = std::filesystem::path(flags.the_case).lexically_normal();
+  if (!folder.has_filename()) {
+    folder = folder.parent_path();  // "…/ID/"
+  }
+  const std::filesystem::path above = folder.parent_path();
+  if (above.filename() == "cases" || above.filename() == "replay") {
     options.case_id = folder.filename().string();
-    options.out = folder.parent_path().parent_path();
+    options.out = above.has_parent_path() ? above.parent_path() : ".";
   }
   return options;
 }
@@ -46,17 +52,21 @@ Result<int> Run(const ReplayFlags& flags) {
                            Reporters::Create({"console"}, flags.json, flags.quiet));
   const ReplayOptions options = ToOptions(flags);
   REPRISE_ASSIGN_OR_RETURN(const Replay replay, ReplayCase(options));
-  Report report;
-  report.run_directory = options.out.string();
+  Report report;  // without a run directory: no report file of this belongs to one
+  report.version = kVersion;
+  report.commit = kCommit;
+  report.seed = replay.seed;
+  report.targets = {replay.target};
   report.cases = {replay.repeated};
   report.planned_case_count = 1;
+  report.wall_s = replay.repeated.wall_s;
   Summarise(&report);
   REPRISE_RETURN_IF_ERROR(reporters.Finish(report, options.out));
   fmt::print(stderr, "{}: {} (recorded: {})\nevidence: {}\n",
              replay.same ? "the same" : "NOT THE SAME", ToText(replay.repeated.outcome.verdict),
              ToText(replay.recorded.outcome.verdict),
              (options.out / "replay" / options.case_id).string());
-  return report.exit_status;
+  return replay.same ? report.exit_status : std::max<int>(report.exit_status, kFindings);
 }
 
 std::function<int()> Declare(CLI::App* app) {

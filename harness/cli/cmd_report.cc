@@ -51,11 +51,13 @@ Result<int> Run(const ReportOptions& options) {
   REPRISE_ASSIGN_OR_RETURN(const Reporters reporters,
                            Reporters::Create(options.reports, options.json, options.quiet));
   Report report;
+  bool all_finished = true;
   for (std::size_t i = 0; i < options.directories.size(); ++i) {
     const std::string& directory = options.directories[i];
     REPRISE_ASSIGN_OR_RETURN(const RunRecord record, RunDirectory::Read(directory));
     Report run = ToReport(record, std::filesystem::canonical(directory));
     if (!record.finished) {
+      all_finished = false;
       run.cut = fmt::format("the run in {0} did not finish (reprise run --continue --out {0})",
                             directory);
     }
@@ -69,6 +71,10 @@ Result<int> Run(const ReportOptions& options) {
   const std::filesystem::path folder = options.out.empty()
                                            ? std::filesystem::path(report.run_directory)
                                            : std::filesystem::path(options.out);
+  // A run that did not finish has proved nothing about what it did not reach.
+  if (!all_finished && report.exit_status == kSuccess) {
+    report.exit_status = kHarnessTrouble;
+  }
   REPRISE_RETURN_IF_ERROR(reporters.Finish(report, folder));
   return report.exit_status;
 }

@@ -22,6 +22,7 @@ struct RunOptions {
   std::vector<std::string> scenarios;
   std::string out = "reprise-out";
   std::uint64_t seed = 1;
+  bool seed_given = false;
   int jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   std::string budget;
   std::string json;
@@ -60,8 +61,17 @@ Result<CampaignOptions> ToCampaign(const RunOptions& options) {
                 options.resume ? "--continue takes the scenarios of the run in --out; name none"
                                : "name one or more scenario files, or --continue an earlier run");
   }
+  if (options.resume && options.seed_given) {
+    return Fail(ErrorCode::kUsage, "--continue keeps the seed of the run in --out", "--seed");
+  }
   CampaignOptions campaign;
   REPRISE_ASSIGN_OR_RETURN(campaign.scenarios, ScenarioFiles(options.scenarios));
+  for (const fs::path& scenario : campaign.scenarios) {
+    std::error_code error;
+    if (!options.json.empty() && fs::equivalent(options.json, scenario, error)) {
+      return Fail(ErrorCode::kUsage, "the report would replace this scenario", scenario.string());
+    }
+  }
   campaign.out = options.out;
   campaign.models_folder = ModelsFolder();
   campaign.program = ProgramName();
@@ -91,9 +101,9 @@ std::function<int()> Declare(CLI::App* app) {
   const auto options = std::make_shared<RunOptions>();
   app->add_option("SCENARIO", options->scenarios, "scenario files, or folders of them");
   app->add_option("--out", options->out, "run directory")->capture_default_str();
-  app->add_option("--seed", options->seed, "of everything that is drawn")
-      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{INT64_MAX}))
-      ->capture_default_str();
+  const CLI::Option* seed = app->add_option("--seed", options->seed, "of everything that is drawn")
+                                ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{INT64_MAX}))
+                                ->capture_default_str();
   app->add_option("--jobs", options->jobs, "cases at a time")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
@@ -106,7 +116,8 @@ std::function<int()> Declare(CLI::App* app) {
       ->capture_default_str();
   app->add_option("--json", options->json, "also write the JSON report to this file, or - ");
   app->add_flag("--quiet", options->quiet, "say only what a person must act on");
-  return [options] {
+  return [options, seed] {
+    options->seed_given = seed->count() > 0;
     const Result<int> status = Run(*options);
     return status ? *status : SayError(status.error());
   };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/cli/command.h"
+#include "harness/cli/output.h"
 #include "harness/process/stop.h"
 #include "reprise_build_info.h"
 
@@ -22,6 +23,7 @@ int main(int argc, char** argv) {
     const std::function<int()> run = command.declare(subcommand);
     subcommand->callback([run, &status] { status = run(); });
   }
+  reprise::OccupyStandardStreams();
   reprise::InstallStopHandlers();
   try {
     app.parse(argc, argv);

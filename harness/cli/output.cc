@@ -1,5 +1,6 @@
 #include "harness/cli/output.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -33,6 +34,18 @@ WriterOptions ConsoleOptions(bool on_error_stream, bool quiet) {
   const char* no_color = std::getenv("NO_COLOR");  // NOLINT(concurrency-mt-unsafe): one thread
   options.colour = options.terminal && (no_color == nullptr || *no_color == '\0');
   return options;
+}
+
+// Replaces a regular file as a whole, follows a link, and writes into anything else (a pipe, a
+// device).
+Status WriteWhereAsked(const std::filesystem::path& path, const std::string& text) {
+  std::error_code error;
+  const auto target = std::filesystem::canonical(path, error);
+  if (error) {
+    return WriteFileAtomically(path, text);  // does not exist yet
+  }
+  return std::filesystem::is_regular_file(target, error) ? WriteFileAtomically(target, text)
+                                                         : AppendToFile(target, text);
 }
 
 std::string Render(const WriterInfo& info, const Report& report) {
@@ -74,6 +87,17 @@ Result<std::chrono::milliseconds> ParseBudget(const std::string& text) {
                 "--budget");
   }
   return std::chrono::milliseconds(count * seconds * 1000);
+}
+
+void OccupyStandardStreams() {
+  for (int fd = open("/dev/null", O_RDWR | O_CLOEXEC); fd >= 0;
+       fd = open("/dev/null", O_RDWR | O_CLOEXEC)) {
+    if (fd > STDERR_FILENO) {
+      close(fd);
+      return;
+    }
+    fcntl(fd, F_SETFD, 0);
+  }
 }
 
 std::string ProgramName() {
@@ -128,7 +152,7 @@ Status Reporters::Finish(const Report& report, const std::filesystem::path& fold
   if (json_ == "-") {
     std::cout << Render(*FindWriter("json"), report) << std::flush;
   } else if (!json_.empty()) {
-    note(WriteFileAtomically(json_, Render(*FindWriter("json"), report)));
+    note(WriteWhereAsked(json_, Render(*FindWriter("json"), report)));
   }
   if (console_ != nullptr) {
     console_->OnFinished(report);

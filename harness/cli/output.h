@@ -22,6 +22,10 @@ int SayError(const Error& error);
 // "90", "90s", "15m", "2h"; kUsage otherwise.
 Result<std::chrono::milliseconds> ParseBudget(const std::string& text);
 
+// Opens /dev/null on each of the descriptors 0 to 2 that is closed: else the next file that we open
+// gets its number, and what is printed goes there.
+void OccupyStandardStreams();
+
 // The command as the user typed it: "build/release/reprise".
 std::string ProgramName();
 

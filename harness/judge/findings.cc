@@ -52,9 +52,18 @@ std::string Title(const CaseReport& report) {
                          outcome.divergence->step, outcome.divergence->name);
   }
   if (outcome.lost_steps > 0) {
-    title += fmt::format("; costs {} steps in the simplest case", outcome.lost_steps);
+    title += fmt::format("; costs {} step{} in the simplest case", outcome.lost_steps,
+                         outcome.lost_steps == 1 ? "" : "s");
   }
   return title + fmt::format(" ({}, {})", ToText(outcome.verdict), FaultKinds(report.the_case));
+}
+
+// A cause that was found is one root, whatever kinds of fault show it; without one, another kind of
+// fault may well be another root. Two targets never share a root.
+std::string GroupOf(const CaseReport& report) {
+  const Outcome& outcome = report.outcome;
+  return report.the_case.target + "|" + RootOf(outcome) +
+         (outcome.cause.empty() ? "|" + FaultKinds(report.the_case) : "");
 }
 
 bool ExpectsFinding(const CaseReport& report) {
@@ -80,12 +89,13 @@ bool IsSimpler(const CaseReport& a, const CaseReport& b) {
   return size(a.the_case) < size(b.the_case);
 }
 
-Finding MakeFinding(const std::string& root, std::vector<const CaseReport*> cases) {
+Finding MakeFinding(std::vector<const CaseReport*> cases) {
   std::stable_sort(cases.begin(), cases.end(),
                    [](const CaseReport* a, const CaseReport* b) { return IsSimpler(*a, *b); });
   const CaseReport& first = *cases.front();
   Finding finding;
-  finding.fingerprint = ContentId(root).substr(0, kFingerprintLength);
+  finding.fingerprint = ContentId(RootOf(first.outcome) + "|" + FaultKinds(first.the_case))
+                            .substr(0, kFingerprintLength);
   finding.cause = first.outcome.cause;
   finding.verdict = first.outcome.verdict;
   finding.title = Title(first);
@@ -186,8 +196,8 @@ bool MeetsExpectation(const Outcome& outcome, const std::optional<Expectation>& 
 void Summarise(Report* report) {
   report->summary.clear();
   report->findings.clear();
-  std::vector<std::pair<std::string, std::vector<const CaseReport*>>> groups;
-  std::map<std::string, std::size_t> group_of_root;
+  std::vector<std::vector<const CaseReport*>> groups;  // in the order of the plan
+  std::map<std::string, std::size_t> place_of_group;
   for (CaseReport& item : report->cases) {
     ++report->summary[std::string(ToText(item.outcome.verdict))];
     item.unmet_why.clear();
@@ -195,15 +205,14 @@ void Summarise(Report* report) {
     if (!IsFinding(item.outcome.verdict)) {
       continue;
     }
-    const std::string root = RootOf(item.outcome) + "|" + FaultKinds(item.the_case);
-    const auto [at, is_new] = group_of_root.try_emplace(root, groups.size());
+    const auto [at, is_new] = place_of_group.try_emplace(GroupOf(item), groups.size());
     if (is_new) {
-      groups.emplace_back(root, std::vector<const CaseReport*>{});
+      groups.emplace_back();
     }
-    groups[at->second].second.push_back(&item);
+    groups[at->second].push_back(&item);
   }
-  for (auto& [root, cases] : groups) {
-    report->findings.push_back(MakeFinding(root, std::move(cases)));
+  for (auto& cases : groups) {
+    report->findings.push_back(MakeFinding(std::move(cases)));
   }
   report->exit_status = ExitStatus(*report);
 }

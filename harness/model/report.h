@@ -27,8 +27,8 @@ struct CaseReport {
   Case the_case;
   Outcome outcome;
   std::optional<Expectation> expect;
-  bool met = true;        // the expectation, or, without one, that it is no finding
-  std::string unmet_why;  // what differs from the expectation
+  bool met = true;                 // the expectation, or, without one, that it is no finding
+  std::string unmet_why;           // what differs from the expectation
   std::vector<std::string> fired;  // what the injectors did, in words, in order
   // Of a finding: what a repetition from a cold start said; empty: none ran.
   std::string confirmation;
@@ -37,6 +37,7 @@ struct CaseReport {
 };
 
 struct Calibration {
+  bool observed = false;  // false: nothing could be compared, `deterministic` says nothing
   bool deterministic = true;
   std::optional<Divergence> first_difference;
   std::string noise;  // empty: none measured

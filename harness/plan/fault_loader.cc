@@ -104,7 +104,7 @@ Result<FaultTemplate> ReadFaultTemplate(const Json& json, const std::string& whe
       REPRISE_RETURN_IF_ERROR(
           ReadParam(*param, spec, fields.WhereField(spec.name.c_str()), result));
     } else if (spec.fallback.empty()) {
-      fields.AddError(spec.name.c_str(), "this field is required: " + spec.help);
+      fields.AddMissing(spec.name.c_str(), "this field is required: " + spec.help);
     }
   }
   REPRISE_RETURN_IF_ERROR(fields.Finish());

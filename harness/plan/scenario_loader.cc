@@ -42,7 +42,8 @@ std::vector<const Json*> Elements(JsonFields& fields, const char* name) {
 
 std::string PlainName(JsonFields& fields, const char* name) {
   std::string value = fields.RequiredString(name);
-  if (!IsPlainName(value)) {
+  const bool is_present = fields.Optional(name) != nullptr;
+  if (is_present && !IsPlainName(value)) {
     fields.AddError(
         name, fmt::format("expected 1 to 64 letters, digits, '.' or '-', found \"{}\"", value));
   }
@@ -252,7 +253,8 @@ Result<Scenario> ReadScenario(const Json& json, const std::filesystem::path& pat
   JsonFields fields(json, path.string());
   Scenario scenario;
   scenario.path = path;
-  if (const std::string schema = fields.RequiredString("schema"); schema != kSchema) {
+  const std::string schema = fields.RequiredString("schema");
+  if (!schema.empty() && schema != kSchema) {
     fields.AddError("schema", fmt::format("expected \"{}\", found \"{}\"", kSchema, schema));
   }
   scenario.name = PlainName(fields, "name");

@@ -170,8 +170,8 @@ TEST_F(ScenarioLoaderTest, NamesTheFieldOfAWrongFault) {
   ExpectRefused(WithFault(R"({"kind": "kill.step", "step": true})"), at + ".step",
                 "\"all\" or {\"random\": N}");
   ExpectRefused(WithFault(R"({"kind": "kill.step", "step": []})"), at + ".step", "at least one");
-  ExpectRefused(WithFault(R"({"kind": "kill.step", "step": {"randon": 1}})"), at + ".step.random",
-                "required");
+  ExpectRefused(WithFault(R"({"kind": "kill.step", "step": {"randon": 1}})"), at + ".step.randon",
+                "did you mean \"random\"");
   ExpectRefused(WithFault(R"({"kind": "kill.step", "step": 1, "when": "later"})"), at + ".when",
                 "after, before-optimizer, micro:N");
   ExpectRefused(WithFault(R"({"kind": "damage.flip", "draw": "all"})"), at + ".draw",

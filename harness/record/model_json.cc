@@ -193,6 +193,7 @@ OrderedJson EncodeTarget(const TargetReport& report) {
                       {"depth", report.depth},
                       {"blind_spots", report.blind_spots},
                       {"versions", report.versions},
+                      {"calibrated", report.calibration.observed},
                       {"deterministic", report.calibration.deterministic},
                       {"noise", report.calibration.noise},
                       {"exercised", report.exercised},
@@ -217,6 +218,7 @@ Result<TargetReport> DecodeTarget(const Json& json, const std::string& where) {
   report.depth = fields.RequiredString("depth");
   report.blind_spots = fields.OptionalStrings("blind_spots");
   report.versions = TextMap(&fields, "versions");
+  report.calibration.observed = fields.OptionalBool("calibrated", false);
   report.calibration.deterministic = fields.OptionalBool("deterministic", true);
   report.calibration.noise = fields.RequiredString("noise");
   report.exercised = fields.OptionalStrings("exercised");

@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cmath>
 #include <map>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -71,14 +73,37 @@ bool HoldsOnlyEmptyEvents(const fs::path& path) {
   return !error;
 }
 
+// What we write into a run directory. Anything else in it belongs to somebody.
+constexpr std::array<std::string_view, 8> kOwnNames = {
+    "events.jsonl", "reference",   "cases",     "confirm",
+    "replay",       "report.json", "junit.xml", "report.json.tmp"};
+
+// Removes an earlier run, but for events.jsonl, which is locked. Refuses when there is more than we
+// wrote.
 Status EmptyDirectory(const fs::path& path) {
+  std::vector<fs::path> entries;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(path, error)) {
-    if (entry.path().filename() != "events.jsonl") {
-      REPRISE_RETURN_IF_ERROR(RemoveTree(entry.path()));
+    const std::string name = entry.path().filename().string();
+    if (std::find(kOwnNames.begin(), kOwnNames.end(), name) == kOwnNames.end()) {
+      return Fail(
+          ErrorCode::kUsage,
+          fmt::format("the earlier run is not replaced, because its folder also holds \"{}\"; "
+                      "move that, or name another folder with --out",
+                      name),
+          path.string());
+    }
+    if (name != "events.jsonl") {
+      entries.push_back(entry.path());
     }
   }
-  return error ? Status(FailErrno(error.value(), "cannot list", path.string())) : Status();
+  if (error) {
+    return FailErrno(error.value(), "cannot list", path.string());
+  }
+  for (const fs::path& entry : entries) {
+    REPRISE_RETURN_IF_ERROR(RemoveTree(entry));
+  }
+  return {};
 }
 
 Result<RunHeader> DecodeHeader(const Json& json, const std::string& where) {
@@ -148,7 +173,13 @@ class RecordBuilder {
 }  // namespace
 
 Result<RunDirectory> RunDirectory::Create(const fs::path& path, const RunHeader& header) {
-  REPRISE_RETURN_IF_ERROR(MakeFolders(path));
+  std::error_code error;
+  if (const Status made = MakeFolders(path); !made || !fs::is_directory(path, error)) {
+    return Fail(ErrorCode::kUsage,
+                "this cannot be the run directory: " +
+                    (made ? std::string("it is no folder") : made.error().message),
+                path.string());
+  }
   const fs::path absolute = fs::canonical(path);
   if (!HoldsARun(absolute) && !HoldsOnlyEmptyEvents(absolute)) {
     return Fail(ErrorCode::kUsage,

@@ -107,6 +107,10 @@ TEST_F(RunDirectoryTest, AnEarlierRunIsReplacedButAFolderOfTheUserIsRefused) {
   ASSERT_TRUE(MakeFolders(path_ / "cases/one"));
   { ASSERT_TRUE(RunDirectory::Create(path_, Header())); }
   EXPECT_FALSE(fs::exists(path_ / "cases"));
+  ASSERT_TRUE(MakeFolders(path_ / "inner-run"));
+  EXPECT_EQ(RunDirectory::Create(path_, Header()).error().code, ErrorCode::kUsage);
+  EXPECT_TRUE(fs::exists(path_ / "inner-run"));
+  fs::remove_all(path_ / "inner-run");
   EXPECT_TRUE(RunDirectory::Read(path_)->planned.empty());
   fs::remove_all(path_);
   ASSERT_TRUE(MakeFolders(path_));

@@ -45,6 +45,6 @@ std::optional<CauseFinding> Find(CauseContext& context) {
 
 }  // namespace
 
-CauseRule EmaRule() { return {{kNotRestored, kCounter}, "D1", Find}; }
+CauseRule EmaRule() { return {{kNotRestored, kCounter}, "D1, D4, D5", Find}; }
 
 }  // namespace reprise

@@ -39,6 +39,6 @@ std::optional<CauseFinding> Find(CauseContext& context) {
 
 }  // namespace
 
-CauseRule OptimizerStepRule() { return {{kReset}, "D1", Find}; }
+CauseRule OptimizerStepRule() { return {{kReset}, "D4", Find}; }
 
 }  // namespace reprise

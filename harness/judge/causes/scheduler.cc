@@ -102,6 +102,6 @@ std::optional<CauseFinding> Find(CauseContext& context) {
 
 }  // namespace
 
-CauseRule SchedulerRule() { return {{kNotRestored, kShifted, kOneStep}, "D1, D4, D6", Find}; }
+CauseRule SchedulerRule() { return {{kNotRestored, kShifted, kOneStep}, "D4, D6", Find}; }
 
 }  // namespace reprise
