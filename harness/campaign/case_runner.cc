@@ -193,11 +193,11 @@ class Execution {
       }
       REPRISE_ASSIGN_OR_RETURN(context.folder_layout, format_->FolderLayout(checkpoints_));
     }
+    input_.damaged_files_after.resize(static_cast<std::size_t>(attempt) + 1);
+    std::vector<std::string>& files = input_.damaged_files_after.back();
     for (Injector* injector : injectors) {
       REPRISE_RETURN_IF_ERROR(injector->OnFolder(context));
-      input_.damaged |= !injector->Firings().empty();
-      input_.damaged_files.insert(input_.damaged_files.end(), injector->DamagedFiles().begin(),
-                                  injector->DamagedFiles().end());
+      files.insert(files.end(), injector->DamagedFiles().begin(), injector->DamagedFiles().end());
     }
     return {};
   }

@@ -73,6 +73,7 @@ void PlantDestroyed(Scene& scene) {
 }
 
 void PlantPublished(Scene& scene) {
+  scene.killed.to = 8;
   scene.killed.acknowledged = {4};
   scene.stored[0].error = "rank-1.safetensors: no such file";
   scene.stored[0].missing_files = {"step-8/rank-1.safetensors"};
@@ -125,6 +126,7 @@ std::vector<Planted> PlantedInFilesAndData() {
        [](Scene& scene) { scene.restart.batch_of = [](std::int64_t step) { return step - 2; }; }},
       {"epoch: finished epoch repeated",
        [](Scene& scene) {
+         scene.reference.begun = scene.reference.acknowledged = {10};
          scene.killed.begun = scene.killed.acknowledged = {10};
          scene.killed.to = 11;
          scene.restart.from = 10;

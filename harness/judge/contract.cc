@@ -107,24 +107,30 @@ std::optional<std::string> Announcement(const Contract& contract, const AttemptE
 Contract MakeContract(const JudgeInput& input, const std::vector<const RunView*>& before,
                       bool is_last_restart) {
   Contract contract;
-  for (const RunView* view : before) {
-    contract.acknowledged = std::max(contract.acknowledged, Newest(view->SavesAcknowledged()));
-  }
-  for (const RunView* view : before) {
-    for (const std::int64_t step : view->SavesBegun()) {
-      if (step > contract.acknowledged) {
-        contract.unacknowledged.insert(step);
-      }
+  std::set<std::int64_t> begun;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const RunView& view = *before[i];
+    if (!contract.damaged_files.empty() && !view.Restored().empty()) {
+      // This life has coped with the damage; what it began from is what was left.
+      contract.acknowledged = view.Restored().front().second->step;
+      contract.damaged_files.clear();
+      begun.clear();
+    }
+    contract.acknowledged = std::max(contract.acknowledged, Newest(view.SavesAcknowledged()));
+    begun.insert(view.SavesBegun().begin(), view.SavesBegun().end());
+    if (i < input.damaged_files_after.size()) {
+      const std::vector<std::string>& files = input.damaged_files_after[i];
+      contract.damaged_files.insert(contract.damaged_files.end(), files.begin(), files.end());
     }
   }
+  contract.damaged = !contract.damaged_files.empty();
+  contract.unacknowledged.insert(begun.upper_bound(contract.acknowledged), begun.end());
   if (!is_last_restart) {
     return contract;
   }
   contract.stored_known = input.format_known;
-  contract.damaged = input.damaged;
-  contract.damaged_files = input.damaged_files;
   for (const StoredCheckpoint& stored : input.stored) {
-    if (stored.error.empty() && stored.missing_files.empty()) {
+    if (stored.IsSound()) {
       contract.sound.insert(stored.step);
     }
   }
@@ -208,6 +214,22 @@ ContractFinding CheckContract(const Contract& contract, const AttemptEvidence& a
                               ? restored
                               : std::max<std::int64_t>(contract.acknowledged, 0);
   return finding;
+}
+
+Divergence DivergenceOf(const ContractFinding& found) {
+  Divergence where;
+  where.step = std::max<std::int64_t>(found.expected_step, 0);
+  if (found.restored_step >= 0) {
+    where.name = "restored step";
+    where.expected = std::to_string(found.expected_step);
+    where.actual = std::to_string(found.restored_step);
+  } else {
+    where.name = "exit status";
+    where.expected = fmt::format("a restart from step {}", found.expected_step);
+    where.actual = "an error";
+  }
+  where.detail = found.why;
+  return where;
 }
 
 }  // namespace reprise

@@ -14,12 +14,12 @@
 namespace reprise {
 
 struct Contract {
-  std::int64_t acknowledged = -1;         // newest step that any rank acknowledged; -1: none
-  std::set<std::int64_t> unacknowledged;  // newer saves that had begun: old and new are both right
-  bool stored_known = false;              // the lists below can be trusted
-  std::set<std::int64_t> sound;           // steps of the stored checkpoints that can be read
-  bool damaged = false;
-  std::vector<std::string> damaged_files;
+  std::int64_t acknowledged = -1;          // newest step that any rank acknowledged; -1: none
+  std::set<std::int64_t> unacknowledged;   // newer saves that had begun: old and new are both right
+  bool stored_known = false;               // the lists below can be trusted
+  std::set<std::int64_t> sound;            // steps of the stored checkpoints that can be read
+  bool damaged = false;                    // by a fault, and no life has coped with it yet
+  std::vector<std::string> damaged_files;  // then: relative to the checkpoint folder
 
   // The acknowledged checkpoint is there and can be read, as far as is known.
   [[nodiscard]] bool AcknowledgedIsSound() const {
@@ -27,8 +27,9 @@ struct Contract {
   }
 };
 
-// `before`: the attempts before the restart. `stored_known` and what follows it hold only for the
-// last restart, whose folder was read.
+// `before`: the attempts before the restart. `stored_known` and `sound` hold only for the last
+// restart, whose folder was read. Damage excuses the first life after it that restores anything, no
+// later one.
 Contract MakeContract(const JudgeInput& input, const std::vector<const RunView*>& before,
                       bool is_last_restart);
 
@@ -64,6 +65,9 @@ struct ContractFinding {
 };
 ContractFinding CheckContract(const Contract& contract, const AttemptEvidence& attempt,
                               const RunView& view);
+
+// Of a finding, in layer D0.
+Divergence DivergenceOf(const ContractFinding& found);
 
 }  // namespace reprise
 

@@ -8,10 +8,14 @@
 #include <memory>
 
 #include "harness/judge/causes/cause_rule.h"
+#include "harness/judge/causes/operation_story.h"
+#include "harness/judge/completeness.h"
 #include "harness/judge/contract.h"
 #include "harness/judge/digest_index.h"
+#include "harness/judge/end_check.h"
 #include "harness/judge/layers.h"
 #include "harness/judge/run_view.h"
+#include "injectors/injector.h"
 
 namespace reprise {
 namespace {
@@ -31,18 +35,10 @@ Outcome Say(Verdict verdict, std::string why) {
   return outcome;
 }
 
-bool StartsKill(const Fault& fault) { return fault.kind.rfind("kill", 0) == 0; }
-
-bool HasFaultEvent(const AttemptResult& result) {
-  return std::any_of(result.events.begin(), result.events.end(), [](const AttemptEvent& event) {
-    return std::holds_alternative<FaultEvent>(event);
-  });
-}
-
-bool WasHitByFault(const AttemptEvidence& attempt) {
-  return attempt.result.end == AttemptEnd::kFault || HasFaultEvent(attempt.result) ||
-         std::any_of(attempt.result.ranks.begin(), attempt.result.ranks.end(),
-                     [](const RankResult& rank) { return rank.end == RankEnd::kKilledByFault; });
+// A fault of a running target; any other one changes the folder between two lives.
+bool ActsLive(const Fault& fault) {
+  const InjectorInfo* info = FindInjector(fault.kind);
+  return info != nullptr && info->stage == InjectorStage::kLive;
 }
 
 class CaseJudge {
@@ -61,20 +57,18 @@ class CaseJudge {
     if (input_.attempts.size() == 1) {
       return JudgeWhole();
     }
-    if (const auto reason = NotExercised()) {
-      return Say(Verdict::kNotExercised, *reason);
+    const std::optional<Unfired> unfired = FirstUnfired();
+    if (unfired && unfired->attempt == 0) {
+      return Say(Verdict::kNotExercised, unfired->why);
     }
     if (auto broken = CheckFirstAttempt()) {
       return *std::move(broken);
     }
-    Outcome outcome;
-    for (std::size_t i = 1; i < views_.size(); ++i) {
-      outcome = JudgeRestart(i);
-      if (IsFinding(outcome.verdict) || ProvedNothing(outcome.verdict)) {
-        return outcome;
-      }
+    Outcome outcome = JudgeRestarts(unfired ? unfired->attempt : views_.size() - 1);
+    if (IsFinding(outcome.verdict)) {
+      return outcome;
     }
-    return outcome;
+    return unfired ? Say(Verdict::kNotExercised, unfired->why) : CheckProof(std::move(outcome));
   }
 
  private:
@@ -92,21 +86,89 @@ class CaseJudge {
     return outcome;
   }
 
-  std::optional<std::string> NotExercised() const {
+  struct Unfired {
+    std::size_t attempt = 0;
+    std::string why;
+  };
+
+  // Of the faults that did not fire, the one of the earliest life.
+  [[nodiscard]] std::optional<Unfired> FirstUnfired() const {
+    std::optional<Unfired> first;
     for (const Fault& fault : input_.the_case->faults) {
       const auto attempt = static_cast<std::size_t>(std::max(fault.attempt, 0));
       const bool was_hit =
           attempt < input_.attempts.size() && WasHitByFault(input_.attempts[attempt]);
-      if (StartsKill(fault) && !was_hit) {
-        return fmt::format("{} did not fire: attempt {} ended by itself before it", fault.kind,
-                           fault.attempt);
+      const bool was_damaged = attempt < input_.damaged_files_after.size() &&
+                               !input_.damaged_files_after[attempt].empty();
+      if (was_hit || (!ActsLive(fault) && was_damaged) || (first && first->attempt <= attempt)) {
+        continue;
       }
-      if (!StartsKill(fault) && !input_.damaged && !was_hit) {
-        return fmt::format("{} did not fire: the checkpoint folder is as the target left it",
-                           fault.kind);
+      first = Unfired{
+          attempt, fmt::format("{} did not fire: {}", fault.kind,
+                               ActsLive(fault) ? fmt::format("attempt {} ended by itself before it",
+                                                             fault.attempt)
+                                               : "the checkpoint folder is as the target left it")};
+    }
+    return first;
+  }
+
+  // Up to the first that is a finding or proved nothing.
+  Outcome JudgeRestarts(std::size_t last) {
+    Outcome outcome;
+    for (std::size_t i = 1; i < views_.size() && i <= last; ++i) {
+      outcome = JudgeRestart(i);
+      if (IsFinding(outcome.verdict) || ProvedNothing(outcome.verdict)) {
+        return outcome;
       }
     }
-    return std::nullopt;
+    return outcome;
+  }
+
+  // All restarts were right: was there anything to restore, and is it there for the next one?
+  Outcome CheckProof(Outcome outcome) {
+    if (ProvedNothing(outcome.verdict)) {
+      return outcome;
+    }
+    if (SavesNothing()) {
+      return Say(Verdict::kNotExercised,
+                 "the uninterrupted run saved nothing, so that nothing can be restored; look at "
+                 "the interval of its saves, at the folder that it saves to, and whether its "
+                 "command names {ckpt}");
+    }
+    if (WasCut(input_.attempts.back())) {
+      return outcome;
+    }
+    std::int64_t before = -1;
+    for (std::size_t i = 0; i + 1 < views_.size(); ++i) {
+      before = std::max(before, NewestAcknowledged(*views_[i]));
+    }
+    const bool was_damaged =
+        std::any_of(input_.damaged_files_after.begin(), input_.damaged_files_after.end(),
+                    [](const auto& files) { return !files.empty(); });
+    const auto lost =
+        CheckFolderAtEnd(input_, NewestAcknowledged(*views_.back()), before, was_damaged);
+    if (lost) {
+      outcome.verdict = lost->verdict;
+      outcome.why = lost->why;
+      outcome.divergence = lost->divergence;
+      outcome.evidence = lost->divergence->detail;
+    }
+    return outcome;
+  }
+
+  static std::int64_t NewestAcknowledged(const RunView& view) {
+    return view.SavesAcknowledged().empty() ? -1 : *view.SavesAcknowledged().rbegin();
+  }
+
+  // No run shows any sign of a save.
+  [[nodiscard]] bool SavesNothing() const {
+    if (!input_.stored.empty() || !input_.stored_at_end.empty() || ShowsSave(*input_.reference)) {
+      return false;
+    }
+    return std::none_of(input_.attempts.begin(), input_.attempts.end(), ShowsSave) &&
+           std::none_of(views_.begin(), views_.end(), [](const auto& view) {
+             return !view->Restored().empty() && view->Restored().front().second->step > 0;
+           });
   }
 
   // The run that wrote the checkpoints must be the reference run, as far as it came.
@@ -115,7 +177,7 @@ class CaseJudge {
     const Ending ending = EndingOf(attempt.result);
     if (!WasHitByFault(attempt)) {
       if (ending.hung) {
-        return Hung(0, attempt);
+        return HungOutcome(attempt, *views_.front());
       }
       if (ending.signal_rank || ending.error_rank) {
         return Say(Verdict::kCannotJudge,
@@ -123,10 +185,13 @@ class CaseJudge {
                        LastErrorLine(attempt.result).value_or("no error line"));
       }
     }
-    const CompareSpec spec{&reference_, views_.front().get(), nullptr, 0, true};
+    const CompareSpec spec{&reference_, views_.front().get(), nullptr, 0, true, WasCut(attempt)};
     const Comparison comparison = Compare(spec);
     if (comparison.differences.empty()) {
-      return std::nullopt;
+      const auto missing = MissingIn(attempt, spec, comparison);
+      return missing ? std::optional(
+                           Say(Verdict::kCannotJudge, "the first attempt recorded " + *missing))
+                     : std::nullopt;
     }
     Outcome outcome = Say(Verdict::kCannotJudge, {});
     outcome.divergence = comparison.differences.front().where;
@@ -147,7 +212,8 @@ class CaseJudge {
     if (!is_last && WasHitByFault(attempt) && view.Restored().empty()) {
       return Say(Verdict::kExact, {});  // killed again before it had loaded anything: owes nothing
     }
-    const ContractFinding found = CheckContract(contract_, attempt, view);
+    ContractFinding found = CheckContract(contract_, attempt, view);
+    AccuseDestroyer(attempt_index, found);
     Outcome outcome = Say(Verdict::kExact, found.why);
     outcome.restored_step = found.restored_step;
     outcome.expected_step = found.expected_step;
@@ -159,7 +225,7 @@ class CaseJudge {
     if (found.verdict && *found.verdict != Verdict::kExactFallback) {
       outcome.verdict = *found.verdict;
       if (IsFinding(outcome.verdict)) {
-        SetContractDivergence(found, outcome);
+        outcome.divergence = DivergenceOf(found);
         NameCause(attempt_index, {}, found.restored_step, outcome);
       }
       return outcome;
@@ -173,6 +239,21 @@ class CaseJudge {
     outcome.verdict = found.verdict.value_or(Verdict::kExact);
     CompareAndConclude(attempt_index, found.restored_step, attempt, outcome);
     return outcome;
+  }
+
+  // Where the folder could not be read, the operation log tells whether a good checkpoint was left.
+  void AccuseDestroyer(std::size_t attempt_index, ContractFinding& found) const {
+    if (found.verdict != Verdict::kRefusedWrongly || contract_.stored_known || contract_.damaged) {
+      return;
+    }
+    const auto destroyed = FindDestroyed(input_.attempts[attempt_index - 1]);
+    if (destroyed && destroyed->step == contract_.acknowledged) {
+      found.verdict = Verdict::kCheckpointLost;
+      found.why = fmt::format(
+          "step {} was acknowledged, then {} took its content away: {}", destroyed->step,
+          Show(*destroyed->operation),
+          LastErrorLine(input_.attempts[attempt_index].result).value_or("no error line"));
+    }
   }
 
   // Ranks that restored different steps are no run at all.
@@ -200,28 +281,12 @@ class CaseJudge {
     return std::max<std::int64_t>(last, 0);
   }
 
-  static void SetContractDivergence(const ContractFinding& found, Outcome& outcome) {
-    Divergence where;
-    where.step = std::max<std::int64_t>(found.expected_step, 0);
-    if (found.restored_step >= 0) {
-      where.name = "restored step";
-      where.expected = std::to_string(found.expected_step);
-      where.actual = std::to_string(found.restored_step);
-    } else {
-      where.name = "exit status";
-      where.expected = fmt::format("a restart from step {}", found.expected_step);
-      where.actual = "an error";
-    }
-    where.detail = found.why;
-    outcome.divergence = where;
-  }
-
   // No `restored` record and no error exit.
   Outcome NothingRestored(std::size_t attempt_index, Outcome outcome) {
     const AttemptEvidence& attempt = input_.attempts[attempt_index];
     const Ending ending = EndingOf(attempt.result);
     if (ending.hung) {
-      return Hung(attempt_index, attempt);
+      return HungOutcome(attempt, *views_[attempt_index]);
     }
     if (ending.signal_rank) {
       outcome.verdict = Verdict::kCrashed;
@@ -233,23 +298,12 @@ class CaseJudge {
                "the restart wrote no `restored` record, so the step at which it began is unknown");
   }
 
-  Outcome Hung(std::size_t attempt_index, const AttemptEvidence& attempt) {
-    Outcome outcome = Say(Verdict::kHung, attempt.result.end == AttemptEnd::kTimeout
-                                              ? "no end before the limit of wall time"
-                                              : "no progress before the deadline");
-    const std::int64_t last = std::max<std::int64_t>(views_[attempt_index]->LastStep(), 0);
-    outcome.divergence = {
-        Layer::kD0,           last, -1, "progress", "an end of the attempt", outcome.why,
-        attempt.result.stacks};
-    return outcome;
-  }
-
   // Compares from `first_step`; then the end of the attempt, unless a fault ended it.
   void CompareAndConclude(std::size_t attempt_index, std::int64_t first_step,
                           const AttemptEvidence& attempt, Outcome& outcome) {
     const RunView& view = *views_[attempt_index];
     const bool world_changed = reference_.World() != view.World();
-    CompareSpec spec{&reference_, &view, nullptr, first_step, true};
+    CompareSpec spec{&reference_, &view, nullptr, first_step, true, WasCut(attempt)};
     spec.trajectory = !world_changed || input_.target->world_invariant;
     spec.loaded = Loaded(attempt_index);
     if (!spec.trajectory) {
@@ -262,7 +316,7 @@ class CaseJudge {
     if (!spec.trajectory) {
       DropRandomState(comparison);
     }
-    Conclude(attempt_index, first_step, attempt, std::move(comparison), outcome);
+    Conclude(attempt_index, spec, attempt, std::move(comparison), outcome);
   }
 
   // Generators belong to ranks where no logical workers are declared.
@@ -271,11 +325,10 @@ class CaseJudge {
                   [](const Difference& difference) { return IsRandomState(difference.component); });
   }
 
-  void Conclude(std::size_t attempt_index, std::int64_t first_step, const AttemptEvidence& attempt,
+  void Conclude(std::size_t attempt_index, const CompareSpec& spec, const AttemptEvidence& attempt,
                 Comparison comparison, Outcome& outcome) {
-    const RunView& view = *views_[attempt_index];
-    const Ending ending = EndingOf(attempt.result);
-    const auto end = CheckEnd(ending, attempt, view, first_step);
+    const std::int64_t first_step = spec.first_step;
+    const auto end = CheckEnd(attempt, *views_[attempt_index], reference_, first_step);
     if (!comparison.differences.empty()) {
       outcome.verdict = Verdict::kDiverged;
       outcome.divergence = comparison.differences.front().where;
@@ -291,6 +344,13 @@ class CaseJudge {
       outcome.why = end->why;
       outcome.divergence = end->divergence;
       NameCause(attempt_index, {}, first_step, outcome);
+    } else if (const auto missing = MissingIn(attempt, spec, comparison)) {
+      outcome.verdict = Verdict::kCannotJudge;
+      outcome.why =
+          fmt::format("the {} recorded {}", attempt_index > 0 ? "restart" : "run", *missing);
+    } else if (const auto nowhere = LoadedFromNowhere(attempt_index)) {
+      outcome.verdict = Verdict::kCannotJudge;
+      outcome.why = *nowhere;
     } else if (comparison.compared_count == 0 && reference_.LastStep() > first_step &&
                !WasHitByFault(attempt)) {
       outcome = Say(Verdict::kCannotJudge,
@@ -298,53 +358,37 @@ class CaseJudge {
     }
   }
 
-  // Of D0, what can be said only at the end. Nothing when the attempt ended as it should.
-  std::optional<Outcome> CheckEnd(const Ending& ending, const AttemptEvidence& attempt,
-                                  const RunView& view, std::int64_t first_step) {
-    const std::int64_t last = std::max(view.EndStep().value_or(view.LastStep()), view.LastStep());
-    const std::int64_t step = std::max(last, first_step);
-    if (ending.hung) {
-      Outcome outcome = Say(Verdict::kHung, fmt::format("hung after step {}", step));
-      outcome.divergence = {
-          Layer::kD0,           step, -1, "progress", "an end of the attempt", outcome.why,
-          attempt.result.stacks};
-      return outcome;
+  // What the reference recorded and `attempt` did not, though it should have.
+  [[nodiscard]] std::optional<std::string> MissingIn(const AttemptEvidence& attempt,
+                                                     const CompareSpec& spec,
+                                                     const Comparison& comparison) const {
+    CompletenessSpec wanted;
+    wanted.reference = input_.reference;
+    wanted.run = &attempt;
+    wanted.first_step = spec.first_step;
+    wanted.trajectory = spec.trajectory;
+    wanted.is_cut = spec.is_cut;
+    wanted.is_async = input_.the_case->save_mode != "sync";
+    if (auto missing = FirstMissing(wanted)) {
+      return missing;
     }
-    if (ending.by_fault || WasHitByFault(attempt)) {
-      return std::nullopt;
+    if (!comparison.uncompared.empty()) {
+      return comparison.uncompared;
     }
-    if (ending.signal_rank || ending.error_rank) {
-      Outcome outcome = Say(Verdict::kCrashed, {});
-      SetEndDivergence(ending, attempt, step, outcome);
-      return outcome;
-    }
-    const std::int64_t wanted = reference_.EndStep().value_or(reference_.LastStep());
-    if (step == wanted) {
-      return std::nullopt;
-    }
-    const bool is_short = step < wanted;
-    Outcome outcome = Say(is_short ? Verdict::kShort : Verdict::kOverrun,
-                          fmt::format("ended without an error after step {}, the reference after "
-                                      "step {}",
-                                      step, wanted));
-    outcome.divergence = {Layer::kD0,  std::min(step, wanted), -1,
-                          "last step", std::to_string(wanted), std::to_string(step),
-                          {}};
-    return outcome;
+    return std::nullopt;
   }
 
-  static void SetEndDivergence(const Ending& ending, const AttemptEvidence& attempt,
-                               std::int64_t step, Outcome& outcome) {
-    const std::string said = LastErrorLine(attempt.result).value_or("no error line");
-    const bool by_signal = ending.signal_rank.has_value();
-    const int rank = by_signal ? *ending.signal_rank : *ending.error_rank;
-    outcome.divergence = {
-        Layer::kD0, step,
-        rank,       "exit status",
-        "0",        fmt::format("{} {}", by_signal ? "signal" : "exit status", ending.status),
-        said};
-    outcome.why = fmt::format("rank {} ended with {} after step {}: {}", rank,
-                              outcome.divergence->actual, step, said);
+  // A checkpoint that the restart says it loaded and that was not in the folder.
+  [[nodiscard]] std::optional<std::string> LoadedFromNowhere(std::size_t attempt_index) const {
+    const RunView& view = *views_[attempt_index];
+    if (!input_.format_known || attempt_index + 1 != views_.size() || view.Restored().empty() ||
+        view.Restored().front().second->checkpoint.empty() || Loaded(attempt_index) != nullptr) {
+      return std::nullopt;
+    }
+    return fmt::format(
+        "the restart says that it loaded \"{}\", which is none of the {} "
+        "checkpoints that the folder held",
+        view.Restored().front().second->checkpoint, input_.stored.size());
   }
 
   // The checkpoint that the restart says it loaded. Only the last restart's folder was read.

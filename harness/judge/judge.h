@@ -37,6 +37,8 @@ struct StoredCheckpoint {
   std::map<std::string, std::string> scalars;
   std::string error;                       // why it cannot be read or verified; empty: it is sound
   std::vector<std::string> missing_files;  // that its index or layout demands
+
+  [[nodiscard]] bool IsSound() const { return error.empty() && missing_files.empty(); }
 };
 
 struct JudgeInput {
@@ -46,8 +48,11 @@ struct JudgeInput {
   std::vector<AttemptEvidence> attempts;       // the killed one, then the restarts
   std::vector<StoredCheckpoint> stored;        // before the last restart, in the loader's order
   bool format_known = false;                   // `stored` can be trusted to list all checkpoints
-  bool damaged = false;                        // a fault changed the folder between the attempts
-  std::vector<std::string> damaged_files;      // relative to the checkpoint folder
+  // By attempt: the files that faults changed in the folder after it, relative to the checkpoint
+  // folder. Empty, or shorter than `attempts`: none.
+  std::vector<std::vector<std::string>> damaged_files_after;
+  std::vector<StoredCheckpoint> stored_at_end;  // after the last restart
+  bool stored_at_end_known = false;             // it can be trusted to list all checkpoints
 };
 
 // REQUIRES: all pointers set; one or more attempts. With one attempt and no fault, the attempt

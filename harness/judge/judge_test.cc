@@ -119,6 +119,7 @@ TEST(JudgeTest, ARestartWithoutARestoredRecordCannotBeJudged) {
 
 TEST(JudgeTest, ASaveThatWasNotAcknowledgedMayBeRestored) {
   Scene scene;
+  scene.killed.to = 8;
   scene.killed.acknowledged = {4};
   for (const std::int64_t step : {4, 8}) {
     scene.restart.from = step;
@@ -134,7 +135,7 @@ TEST(JudgeTest, ASaveThatWasNotAcknowledgedMayBeRestored) {
 
 TEST(JudgeTest, WithNothingAcknowledgedAFreshStartAndARefusalAreRight) {
   Scene scene;
-  scene.killed.acknowledged = {};
+  scene.killed.to = 3;
   scene.stored = {};
   scene.restart.from = 0;
   scene.restart.checkpoint = "";

@@ -104,6 +104,11 @@ class Comparer {
     return result_.differences.back();
   }
 
+  // A reading may be several records, which a kill can part: the last of a logbook may lack some.
+  [[nodiscard]] bool IsWhole(const StateView& state) const {
+    return state.rank_count >= run_.World() && !(spec_.is_cut && state.ends_logbook);
+  }
+
   [[nodiscard]] std::int64_t LastBatchStep() const {
     return run_.Batches().empty() ? -1 : std::get<0>(run_.Batches().rbegin()->first);
   }
@@ -187,8 +192,12 @@ class Comparer {
     const TensorRecord& record = reference_.Tensors()[static_cast<std::size_t>(id)].record;
     const int run_id = RunTensor(id);
     const TensorReading seen = run_id < 0 ? TensorReading{} : run_.Read(state, run_id);
-    const bool is_whole = state.rank_count >= run_.World();
+    const bool is_whole = IsWhole(state);
     if (!seen.covered && !is_whole) {
+      if (!spec_.is_cut && result_.uncompared.empty()) {
+        result_.uncompared = fmt::format("no whole {} in the reading \"{}\" at step {}",
+                                         record.Key(), state.reading, state.step);
+      }
       return;
     }
     ++result_.compared_count;
@@ -267,8 +276,21 @@ class Comparer {
       const auto seen = state.scalars.find(name);
       static const RankValues none;
       CompareScalar({layer, step_, -1, name, {}, {}, "reading \"" + state.reading + "\""}, *values,
-                    seen == state.scalars.end() ? none : seen->second,
-                    state.rank_count >= run_.World());
+                    seen == state.scalars.end() ? none : seen->second, IsWhole(state));
+    }
+    if (state.reading != "request" || reference_.FindState("request", step_) != nullptr) {
+      CompareExtraScalars(state, wanted, layer, which);
+    }
+  }
+
+  void CompareExtraScalars(const StateView& state,
+                           const std::map<std::string, const RankValues*>& wanted, Layer layer,
+                           Which which) {
+    for (const auto& [name, values] : state.scalars) {
+      if (Selects(which, name) && !wanted.contains(name)) {
+        AddScalar({layer, step_, -1, name, "absent", values.front().second,
+                   "reading \"" + state.reading + "\""});
+      }
     }
   }
 
@@ -378,10 +400,7 @@ class Comparer {
       return;
     }
     if (seen == run_.Steps().end()) {
-      if (run_.LastStep() > step) {
-        Add(Subject::kStep, {loss, step, -1, "step", "recorded", "absent", {}});
-      }
-      return;
+      return;  // what is not recorded is no difference: completeness.h
     }
     CompareRanks<StepRecord>({loss, step, -1, "loss", {}, {}, {}}, Subject::kLoss, *wanted, *seen,
                              [](const StepRecord& record) { return Show(record.loss); });
@@ -429,8 +448,6 @@ class Comparer {
       CompareRanks<EvalRecord>({Layer::kD6, step, -1, "evaluation loss", {}, {}, {}},
                                Subject::kEval, *eval, *seen_eval,
                                [](const EvalRecord& record) { return Show(record.loss); });
-    } else if (eval != reference_.Evals().end() && run_.LastStep() > step) {
-      Add(Subject::kEval, {Layer::kD6, step, -1, "evaluation", "recorded", "absent", {}});
     }
     const auto epoch = reference_.Epochs().find(step);
     const auto seen_epoch = run_.Epochs().find(step);

@@ -30,7 +30,6 @@ enum class Subject {
   kWeightDecay,
   kEpoch,
   kEval,
-  kStep,  // a step without a record
 };
 
 struct Difference {
@@ -45,6 +44,7 @@ struct Difference {
 struct Comparison {
   std::vector<Difference> differences;  // causal order; at most kMaxDifferences
   std::int64_t compared_count = 0;      // values that were laid side by side
+  std::string uncompared;  // the first tensor that not all ranks read, unless a kill excuses it
 };
 
 inline constexpr std::size_t kMaxDifferences = 5000;
@@ -55,6 +55,7 @@ struct CompareSpec {
   const StoredCheckpoint* loaded = nullptr;  // what the attempt restored, or null
   std::int64_t first_step = 0;               // completed steps when the attempt began
   bool trajectory = true;                    // false: only the state at `first_step`
+  bool is_cut = false;  // not ended by itself with exit status 0: its last records may lack parts
 };
 
 // An attempt that was cut short is compared up to its last records: a reading that not all ranks

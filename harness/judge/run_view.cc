@@ -101,7 +101,10 @@ void RunView::Merge(const Logbook& book) {
         at->second.times += is_new ? 0 : 1;
       },
       [&](const StepRecord& record) { steps_[record.step].emplace_back(rank, &record); },
-      [&](const StateRecord& record) { AddState(record, rank, slot_of_number); },
+      [&](const StateRecord& record) {
+        StateView& state = AddState(record, rank, slot_of_number);
+        state.ends_logbook |= &record == std::get_if<StateRecord>(&book.records.back());
+      },
       [&](const SaveBeginRecord& record) { begun_.insert(record.step); },
       [&](const SaveAckRecord& record) { acknowledged_.insert(record.step); },
       [&](const EvalRecord& record) { evals_[record.step].emplace_back(rank, &record); },
@@ -144,11 +147,11 @@ int RunView::AddSlot(int tensor, const TensorRecord& record, int rank) {
   return slot;
 }
 
-void RunView::AddState(const StateRecord& record, int rank,
-                       const std::vector<int>& slot_of_number) {
+StateView& RunView::AddState(const StateRecord& record, int rank,
+                             const std::vector<int>& slot_of_number) {
   const auto [at, is_new] = state_index_.try_emplace({record.reading, record.step}, states_.size());
   if (is_new) {
-    states_.push_back({record.reading, record.step, 0, -1, {}, {}});
+    states_.push_back({record.reading, record.step, 0, -1, false, {}, {}});
   }
   StateView& state = states_[at->second];
   state.rank_count += state.last_rank != rank ? 1 : 0;
@@ -174,6 +177,7 @@ void RunView::AddState(const StateRecord& record, int rank,
   for (const auto& [name, value] : record.scalars) {
     state.scalars[name].emplace_back(rank, value);
   }
+  return state;
 }
 
 void RunView::SortTensors() {

@@ -52,6 +52,7 @@ struct StateView {
   std::int64_t step = 0;
   int rank_count = 0;              // ranks that recorded it
   int last_rank = -1;              // that was merged; one rank may need several records
+  bool ends_logbook = false;       // of some rank: its last record
   std::vector<SlotReading> slots;  // by slot; shorter than Slots() when names were added later
   std::map<std::string, RankValues> scalars;
 };
@@ -119,7 +120,7 @@ class RunView {
   void Merge(const Logbook& book);
   int AddTensor(const TensorRecord& record, int rank);
   int AddSlot(int tensor, const TensorRecord& record, int rank);
-  void AddState(const StateRecord& record, int rank, const std::vector<int>& slot_of_number);
+  StateView& AddState(const StateRecord& record, int rank, const std::vector<int>& slot_of_number);
   void SortTensors();
 
   int world_;

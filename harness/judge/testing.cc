@@ -229,8 +229,9 @@ Outcome Scene::Judge() const {
   input.attempts = {MakeRun(killed), MakeRun(restart)};
   input.stored = stored;
   input.format_known = format_known;
-  input.damaged = !damaged_files.empty();
-  input.damaged_files = damaged_files;
+  input.damaged_files_after = {damaged_files};
+  input.stored_at_end = stored_at_end;
+  input.stored_at_end_known = stored_at_end_known;
   if (edit) {
     edit(input.attempts[0], input.attempts[1]);
   }

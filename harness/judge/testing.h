@@ -79,6 +79,8 @@ struct Scene {
   RunSpec restart;
   std::vector<StoredCheckpoint> stored;
   bool format_known = true;
+  std::vector<StoredCheckpoint> stored_at_end;
+  bool stored_at_end_known = false;
   std::vector<std::string> damaged_files;  // not empty: the folder was damaged
   // Changes the evidence after it was made.
   std::function<void(AttemptEvidence& killed, AttemptEvidence& restart)> edit;

@@ -67,7 +67,7 @@ bool WasRemoved(const std::vector<StoryEvent>& story, const std::string& file) {
 
 std::optional<CauseFinding> Find(CauseContext& context) {
   const JudgeInput& input = *context.input;
-  if (context.before == nullptr || input.damaged || !context.contract->stored_known) {
+  if (context.before == nullptr || context.contract->damaged || !context.contract->stored_known) {
     return std::nullopt;
   }
   const StoredCheckpoint* broken = FirstUnsound(input);

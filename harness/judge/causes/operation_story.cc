@@ -7,6 +7,27 @@
 #include <map>
 
 namespace reprise {
+namespace {
+
+// Moves names below `from` to `to`.
+void Rename(std::set<std::string>& files, const std::string& from, const std::string& to) {
+  std::set<std::string> moved;
+  for (const std::string& file : files) {
+    moved.insert(LiesBelow(file, from) ? to + file.substr(from.size()) : file);
+  }
+  files = std::move(moved);
+}
+
+// What the operation takes away from `files`, or nothing. A rename over a file replaces it whole,
+// which is how pointers are moved on: no loss by itself.
+bool Destroys(const Operation& operation, const std::set<std::string>& files) {
+  const bool removes =
+      operation.kind == OperationKind::kUnlink || operation.kind == OperationKind::kTruncate ||
+      (operation.kind == OperationKind::kOpen && operation.truncates && !operation.creates);
+  return removes && files.contains(operation.path);
+}
+
+}  // namespace
 
 std::vector<StoryEvent> StoryOf(const AttemptEvidence& attempt) {
   std::map<int, const Logbook*> books;
@@ -34,6 +55,35 @@ std::vector<StoryEvent> StoryOf(const AttemptEvidence& attempt) {
     }
   }
   return story;
+}
+
+std::optional<DestroyedCheckpoint> FindDestroyed(const AttemptEvidence& attempt) {
+  std::set<std::string> written;    // since the last acknowledgement
+  std::set<std::string> last_good;  // files of the acknowledged checkpoint
+  std::int64_t step = -1;
+  const Operation* destroyer = nullptr;
+  for (const StoryEvent& event : StoryOf(attempt)) {
+    if (event.operation == nullptr) {
+      last_good = std::move(written);
+      written.clear();
+      step = event.acknowledged_step;
+      destroyer = nullptr;
+      continue;
+    }
+    const Operation& operation = *event.operation;
+    if (destroyer == nullptr && Destroys(operation, last_good)) {
+      destroyer = &operation;
+    }
+    if (operation.kind == OperationKind::kRename) {
+      Rename(written, operation.path, operation.second_path);
+    } else if (operation.kind == OperationKind::kOpen || operation.kind == OperationKind::kWrite) {
+      written.insert(operation.path);
+    }
+  }
+  if (destroyer == nullptr) {
+    return std::nullopt;
+  }
+  return DestroyedCheckpoint{step, destroyer};
 }
 
 bool LiesBelow(const std::string& path, const std::string& folder) {

@@ -23,6 +23,14 @@ struct StoryEvent {
 // The n-th record event of a rank is the n-th record of its logbook: lines are not parsed again.
 std::vector<StoryEvent> StoryOf(const AttemptEvidence& attempt);
 
+// The last acknowledged checkpoint of an attempt, one of whose files a later operation took away,
+// and no later save was acknowledged.
+struct DestroyedCheckpoint {
+  std::int64_t step = -1;
+  const Operation* operation = nullptr;  // in `attempt`
+};
+std::optional<DestroyedCheckpoint> FindDestroyed(const AttemptEvidence& attempt);
+
 // `path` is `folder` or lies below it.
 bool LiesBelow(const std::string& path, const std::string& folder);
 
