@@ -41,15 +41,26 @@ execute_process(COMMAND test -d /dev/shm -a -w /dev/shm RESULT_VARIABLE REPRISE_
   ERROR_QUIET)
 
 # reprise_test(NAME LABEL unit SOURCES … LINK …): one GoogleTest binary, one ctest entry.
-# Labels: unit, property, e2e, negative, torch, python, privileged (one each).
+# Unit and property tests are left out where REPRISE_UNIT_TESTS is off: scripts/test runs them once, in
+# the sanitizer build. Labels: unit, property, e2e, negative, torch, python, privileged (one each).
 function(reprise_test name)
   cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES;LINK" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
+  set(is_built ON)
+  if(ARG_LABEL MATCHES "^(unit|property)$" AND NOT REPRISE_UNIT_TESTS)
+    set(is_built OFF)
+  endif()
   add_executable(${name} ${ARG_SOURCES})
+  if(NOT is_built)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL TRUE)
+  endif()
   target_link_libraries(${name} PRIVATE ${ARG_LINK} reprise_flags
     GTest::gmock GTest::gtest GTest::gtest_main ${REPRISE_RAPIDCHECK})
+  if(NOT is_built)
+    return()
+  endif()
   add_test(NAME ${name} COMMAND ${name})
   set(environment "ASAN_OPTIONS=detect_leaks=0")
   if(ARG_LABEL MATCHES "^(unit|property)$" AND REPRISE_NO_MEMORY_FOLDER EQUAL 0)

@@ -60,6 +60,10 @@ class Execution {
         REPRISE_RETURN_IF_ERROR(ReadFolder(attempt + 1));
       }
     }
+    if (format_ != nullptr) {
+      REPRISE_ASSIGN_OR_RETURN(input_.stored_at_end, ReadStored(checkpoints_, *format_));
+      input_.stored_at_end_known = true;
+    }
     return JudgeIt();
   }
 
