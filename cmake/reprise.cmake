@@ -43,6 +43,7 @@ execute_process(COMMAND test -d /dev/shm -a -w /dev/shm RESULT_VARIABLE REPRISE_
 # reprise_test(NAME LABEL unit SOURCES … LINK …): one GoogleTest binary, one ctest entry.
 # Unit and property tests are left out where REPRISE_UNIT_TESTS is off: scripts/test runs them once, in
 # the sanitizer build. Labels: unit, property, e2e, negative, torch, python, privileged (one each).
+add_custom_target(reprise_unit_tests)
 function(reprise_test name)
   cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES;LINK" ${ARGN})
   if(NOT ARG_TIMEOUT)
@@ -60,6 +61,9 @@ function(reprise_test name)
     GTest::gmock GTest::gtest GTest::gtest_main ${REPRISE_RAPIDCHECK})
   if(NOT is_built)
     return()
+  endif()
+  if(ARG_LABEL MATCHES "^(unit|property)$")
+    add_dependencies(reprise_unit_tests ${name})
   endif()
   add_test(NAME ${name} COMMAND ${name})
   set(environment "ASAN_OPTIONS=detect_leaks=0")
