@@ -40,10 +40,12 @@ endfunction()
 execute_process(COMMAND test -d /dev/shm -a -w /dev/shm RESULT_VARIABLE REPRISE_NO_MEMORY_FOLDER
   ERROR_QUIET)
 
+# All unit and property tests of the build.
+add_custom_target(reprise_unit_tests)
+
 # reprise_test(NAME LABEL unit SOURCES … LINK …): one GoogleTest binary, one ctest entry.
 # Unit and property tests are left out where REPRISE_UNIT_TESTS is off: scripts/test runs them once, in
 # the sanitizer build. Labels: unit, property, e2e, negative, torch, python, privileged (one each).
-add_custom_target(reprise_unit_tests)
 function(reprise_test name)
   cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES;LINK" ${ARGN})
   if(NOT ARG_TIMEOUT)
