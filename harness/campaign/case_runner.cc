@@ -126,7 +126,7 @@ class Execution {
 
   // The folder must be what the operation log makes of the folder before; else we recorded wrongly
   // (kCorrupt). kUnsupported: the target put something there that is no file, folder or link.
-  Status CompareWithLog(FolderState predicted, const AttemptResult& result) const {
+  [[nodiscard]] Status CompareWithLog(FolderState predicted, const AttemptResult& result) const {
     for (const AttemptEvent& event : result.events) {
       const auto* operation = std::get_if<OperationEvent>(&event);
       if (operation == nullptr) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <memory>
 #include <set>
 #include <utility>
@@ -149,6 +150,10 @@ Result<FailedReferences> RunReferences(const std::vector<ReferenceKey>& needed,
 
 Status Calibrate(const std::vector<ReferenceKey>& needed, const FailedReferences& failed,
                  RunDirectory* directory, CampaignContext* context) {
+  std::map<std::string, int> repeated_world;  // the first that the target needs: see RunReferences
+  for (const auto& [target, world] : needed) {
+    repeated_world.try_emplace(target, world);
+  }
   std::set<std::string> done;
   for (const ReferenceKey& key : needed) {
     if (failed.contains(key)) {
@@ -161,11 +166,13 @@ Status Calibrate(const std::vector<ReferenceKey>& needed, const FailedReferences
     if (!done.insert(key.first).second) {
       continue;
     }
-    REPRISE_ASSIGN_OR_RETURN(Reference repetition,
-                             LoadReference(JobOf(key, true, *directory, *context)));
     TargetReport report;
     report.target = context->targets.at(key.first);
-    report.calibration = Compare(report.target, evidence, std::move(repetition.evidence));
+    if (repeated_world.at(key.first) == key.second) {  // else that world size failed: not observed
+      REPRISE_ASSIGN_OR_RETURN(Reference repetition,
+                               LoadReference(JobOf(key, true, *directory, *context)));
+      report.calibration = Compare(report.target, evidence, std::move(repetition.evidence));
+    }
     DescribeObservation(evidence, &report);
     context->calibrations[key.first] = report.calibration;
     REPRISE_RETURN_IF_ERROR(directory->AppendTarget(report));

@@ -140,7 +140,7 @@ class Finder {
         run_(*spec.run),
         is_async_(spec.is_async || SavesInBackground(reference_)) {}
 
-  std::optional<std::string> Take() const {
+  [[nodiscard]] std::optional<std::string> Take() const {
     if (!spec_.is_cut) {
       if (auto torn = FindTorn()) {
         return torn;
@@ -172,9 +172,7 @@ class Finder {
       if (IsOfStart(*mark)) {
         mark->step = spec_.first_step;
         expected.push_back(*mark);
-      } else if (mark->kind == Kind::kEnd) {
-        expected.push_back(*mark);
-      } else if (mark->step > spec_.first_step && spec_.trajectory) {
+      } else if (mark->kind == Kind::kEnd || (mark->step > spec_.first_step && spec_.trajectory)) {
         expected.push_back(*mark);
       }
     }

@@ -51,7 +51,7 @@ std::string Title(const CaseReport& report) {
     title += fmt::format("; first at {}, step {}, {}", ToText(outcome.divergence->layer),
                          outcome.divergence->step, outcome.divergence->name);
   }
-  if (outcome.lost_steps > 0) {
+  if (outcome.verdict == Verdict::kLostProgress && outcome.lost_steps > 0) {
     title += fmt::format("; costs {} step{} in the simplest case", outcome.lost_steps,
                          outcome.lost_steps == 1 ? "" : "s");
   }

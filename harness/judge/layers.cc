@@ -17,6 +17,7 @@ std::string Show(const FloatBits& value) {
 
 std::string Show(const std::vector<FloatBits>& values) {
   std::vector<std::string> texts;
+  texts.reserve(values.size());
   for (const FloatBits& value : values) {
     texts.push_back(Show(value));
   }

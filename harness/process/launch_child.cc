@@ -42,7 +42,8 @@ void ResetSignals() {
   }
   sigset_t none;
   sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
+  sigprocmask(SIG_SETMASK, &none,
+              nullptr);  // NOLINT(concurrency-mt-unsafe): a child has one thread
 }
 
 // In the child. A gate that closes without a byte means that the parent is gone.
