@@ -179,7 +179,9 @@ Result<std::vector<pid_t>> StartForked(const LifeSpec& spec, int port) {
         Fork(ours.Get(), ForkRequest(spec, EnvironmentOf(spec, r, port)), errors.Get()));
     ranks.push_back(rank);
   }
-  ours.Reset();
+  // At once, so that the ranks become ours (subreaper) before they end: the server has the kernel
+  // reap its children, and at its own end libtorch's destructors take longer than a short life.
+  kill(server, SIGKILL);
   REPRISE_RETURN_IF_ERROR(Wait(server, steady_clock::now() + kLongestLife));
   return ranks;
 }

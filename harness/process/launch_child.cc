@@ -42,8 +42,8 @@ void ResetSignals() {
   }
   sigset_t none;
   sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none,
-              nullptr);  // NOLINT(concurrency-mt-unsafe): a child has one thread
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): a child has one thread
+  sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
 // In the child. A gate that closes without a byte means that the parent is gone.
