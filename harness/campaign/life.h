@@ -28,8 +28,8 @@ struct Life {
   bool cold = false;                        // exec, also where the target has a fork server
 };
 
-// Placeholders of Target::command replaced, one command per rank. An unknown placeholder is left as
-// it is (a target may use braces itself); LoadScenario has warned of near misses.
+// Placeholders of Target::command replaced, one command per rank. Any other text in braces is left
+// as it is: a target may use braces itself.
 std::vector<std::vector<std::string>> ExpandCommand(const Life& life);
 
 struct LifeResult {
