@@ -74,9 +74,17 @@ bool HoldsOnlyEmptyEvents(const fs::path& path) {
 }
 
 // What we write into a run directory. Anything else in it belongs to somebody.
-constexpr std::array<std::string_view, 8> kOwnNames = {
-    "events.jsonl", "reference",   "cases",     "confirm",
-    "replay",       "report.json", "junit.xml", "report.json.tmp"};
+constexpr std::array<std::string_view, 7> kOwnNames = {
+    "events.jsonl", "reference", "cases", "confirm", "replay", "report.json", "junit.xml"};
+
+// Also what WriteFileAtomically leaves of one of them when it is killed.
+bool IsOurs(std::string_view name) {
+  constexpr std::string_view kTemporary = ".tmp";
+  if (name.ends_with(kTemporary)) {
+    name.remove_suffix(kTemporary.size());
+  }
+  return std::find(kOwnNames.begin(), kOwnNames.end(), name) != kOwnNames.end();
+}
 
 // Removes an earlier run, but for events.jsonl, which is locked. Refuses when there is more than we
 // wrote.
@@ -85,7 +93,7 @@ Status EmptyDirectory(const fs::path& path) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(path, error)) {
     const std::string name = entry.path().filename().string();
-    if (std::find(kOwnNames.begin(), kOwnNames.end(), name) == kOwnNames.end()) {
+    if (!IsOurs(name)) {
       return Fail(
           ErrorCode::kUsage,
           fmt::format("the earlier run is not replaced, because its folder also holds \"{}\"; "

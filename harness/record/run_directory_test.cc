@@ -107,6 +107,9 @@ TEST_F(RunDirectoryTest, AnEarlierRunIsReplacedButAFolderOfTheUserIsRefused) {
   ASSERT_TRUE(MakeFolders(path_ / "cases/one"));
   { ASSERT_TRUE(RunDirectory::Create(path_, Header())); }
   EXPECT_FALSE(fs::exists(path_ / "cases"));
+  ASSERT_TRUE(WriteFileAtomically(path_ / "junit.xml.tmp", "torn"));
+  { EXPECT_TRUE(RunDirectory::Create(path_, Header())); }
+  EXPECT_FALSE(fs::exists(path_ / "junit.xml.tmp"));
   ASSERT_TRUE(MakeFolders(path_ / "inner-run"));
   EXPECT_EQ(RunDirectory::Create(path_, Header()).error().code, ErrorCode::kUsage);
   EXPECT_TRUE(fs::exists(path_ / "inner-run"));
