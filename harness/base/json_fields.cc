@@ -4,13 +4,56 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <set>
+#include <utility>
 
 namespace reprise {
 namespace {
 
 constexpr std::size_t kMaxDepth = 64;
+constexpr std::size_t kMaxMessageBytes = 2'000;  // of an error about a field
+
+// What the parser reads through, so that we know how far it came: its handler is not told.
+class NotingIterator {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  NotingIterator(const char* at, const char** furthest) : at_(at), furthest_(furthest) {}
+  reference operator*() const { return *at_; }
+  NotingIterator& operator++() {
+    *furthest_ = ++at_;
+    return *this;
+  }
+  friend bool operator==(const NotingIterator& a, const NotingIterator& b) {
+    return a.at_ == b.at_;
+  }
+
+ private:
+  const char* at_;
+  const char** furthest_;
+};
+
+// "[json.exception.parse_error.101] parse error at line 1, column 3: text" -> "line 1, column 3:
+// text"
+std::string PlainMessage(std::string text) {
+  if (const auto at = text.find("parse error at "); at != std::string::npos) {
+    text.erase(0, at + std::string_view("parse error at ").size());
+  }
+  return Excerpt(std::move(text), 2 * kMaxQuoteBytes);
+}
+
+std::string LineAndColumn(std::string_view read) {
+  const auto line = 1 + std::count(read.begin(), read.end(), '\n');
+  const std::size_t newline = read.rfind('\n');
+  return fmt::format("line {}, column {}", line,
+                     newline == std::string_view::npos ? read.size() : read.size() - newline - 1);
+}
 
 // Refuses what nlohmann's own DOM parser lets through: duplicate keys and unbounded nesting (its
 // destructor and our walks are recursive).
@@ -35,20 +78,21 @@ class StrictHandler : public nlohmann::detail::json_sax_dom_parser<Json> {
   }
   bool key(Json::string_t& name) {
     if (!keys_.back().insert(name).second) {
-      problem_ = fmt::format("the key \"{}\" occurs twice in one object", name);
+      problem_ = fmt::format("the key \"{}\" occurs twice in one object", Excerpt(name));
       return false;
     }
     return Base::key(name);
   }
   bool parse_error(std::size_t position, const std::string& token,
                    const nlohmann::detail::exception& exception) {
-    position_ = position;
-    problem_ = exception.what();
+    parse_error_ = exception.what();
     return Base::parse_error(position, token, exception);
   }
 
-  [[nodiscard]] const std::string& Problem() const { return problem_; }
-  [[nodiscard]] std::size_t Position() const { return position_; }
+  // What is wrong, with line and column; `read` is the text up to where the parser stopped.
+  [[nodiscard]] std::string Problem(std::string_view read) const {
+    return problem_.empty() ? PlainMessage(parse_error_) : LineAndColumn(read) + ": " + problem_;
+  }
 
  private:
   bool Enter() {
@@ -61,18 +105,9 @@ class StrictHandler : public nlohmann::detail::json_sax_dom_parser<Json> {
 
   std::vector<std::set<std::string>> keys_;
   std::size_t depth_ = 0;
-  std::size_t position_ = 0;
-  std::string problem_;
+  std::string parse_error_;
+  std::string problem_;  // ours
 };
-
-// "[json.exception.parse_error.101] parse error at line 1, column 3: text" -> "line 1, column 3:
-// text"
-std::string PlainMessage(std::string text) {
-  if (const auto at = text.find("parse error at "); at != std::string::npos) {
-    return text.substr(at + std::string_view("parse error at ").size());
-  }
-  return text;
-}
 
 std::size_t EditDistance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
@@ -91,14 +126,29 @@ std::size_t EditDistance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+std::string Excerpt(std::string text, std::size_t max_bytes) {
+  if (text.size() <= max_bytes) {
+    return text;
+  }
+  std::size_t end = max_bytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) {
+    --end;  // not inside a character
+  }
+  return fmt::format("{}… ({} bytes)", text.substr(0, end), text.size());
+}
+
 Result<Json> ParseJson(std::string_view text, const std::string& where) {
   Json result;
   StrictHandler handler(result);
-  if (Json::sax_parse(text.begin(), text.end(), &handler)) {
+  const char* const begin = text.data();
+  const char* furthest = begin;
+  if (Json::sax_parse(NotingIterator(begin, &furthest),
+                      NotingIterator(begin + text.size(), &furthest), &handler)) {
     return result;
   }
-  return Fail(ErrorCode::kInvalidInput, "not valid JSON: " + PlainMessage(handler.Problem()),
-              where);
+  const auto read_bytes = static_cast<std::size_t>(furthest - begin);
+  return Fail(ErrorCode::kInvalidInput,
+              "not valid JSON: " + handler.Problem(text.substr(0, read_bytes)), where);
 }
 
 std::string DumpJson(const Json& value, int indent) {
@@ -114,6 +164,11 @@ std::optional<std::string> NearestWord(std::string_view word,
   std::optional<std::string> best;
   std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const std::string& candidate : known) {
+    const std::size_t longer = std::max(word.size(), candidate.size());
+    const std::size_t shorter = std::min(word.size(), candidate.size());
+    if (longer - shorter >= best_distance) {
+      continue;  // at least as far; a foreign word may be megabytes
+    }
     const std::size_t distance = EditDistance(word, candidate);
     if (distance < best_distance) {
       best_distance = distance;
@@ -132,7 +187,7 @@ std::string DescribeJson(const Json& value) {
     case Json::value_t::array:
       return "an array";
     case Json::value_t::string:
-      return fmt::format("the string \"{}\"", value.get<std::string>());
+      return fmt::format("the string \"{}\"", Excerpt(value.get<std::string>()));
     case Json::value_t::boolean:
       return value.get<bool>() ? "true" : "false";
     case Json::value_t::number_integer:
@@ -157,12 +212,14 @@ JsonFields::JsonFields(const Json& value, std::string where)
 
 std::string JsonFields::WhereField(const char* name) const {
   // "file.json" + field -> "file.json: field"; "file.json: a[0]" + field -> "file.json: a[0].field"
-  return where_ + (where_.find(": ") == std::string::npos ? ": " : ".") + name;
+  return where_ + (where_.find(": ") == std::string::npos ? ": " : ".") +
+         (*name == '\0' ? "\"\"" : Excerpt(name));
 }
 
 void JsonFields::AddError(const char* name, std::string message) {
   if (!error_) {
-    error_ = Error{ErrorCode::kInvalidInput, std::move(message), WhereField(name)};
+    error_ = Error{ErrorCode::kInvalidInput, Excerpt(std::move(message), kMaxMessageBytes),
+                   WhereField(name)};
   }
 }
 

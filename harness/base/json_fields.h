@@ -21,8 +21,13 @@ using Json = nlohmann::json;
 using OrderedJson = nlohmann::ordered_json;
 
 // Parses text; `where` names the file in the error, which has line and column. Depth is bounded at
-// 64 levels, and a key that occurs twice in an object is an error.
+// 64 levels, and a key that occurs twice in an object is an error. Errors are short whatever the
+// text is.
 Result<Json> ParseJson(std::string_view text, const std::string& where);
+
+// Foreign text may be megabytes of anything; an error shows its beginning and its size.
+inline constexpr std::size_t kMaxQuoteBytes = 200;
+std::string Excerpt(std::string text, std::size_t max_bytes = kMaxQuoteBytes);
 
 // Text of any JSON value that we built. Bytes that are not UTF-8 are replaced, never thrown at.
 std::string DumpJson(const Json& value, int indent = -1);

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "harness/base/files.h"
+#include "harness/record/line_reader.h"
 #include "harness/record/model_json.h"
 
 namespace reprise {
@@ -13,7 +16,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kMaxAttemptBytes = std::uint64_t{1} << 30;
+// A line holds a record of at most 16 MiB with its quotes escaped.
+constexpr LineLimits kLimits = {.line_bytes = std::uint64_t{128} << 20,
+                                .file_bytes = std::uint64_t{4} << 30,
+                                .what = "the events of an attempt"};
 constexpr std::int64_t kAny = INT64_MAX;
 
 // In the order of the enumerations.
@@ -91,7 +97,9 @@ Result<Head> DecodeHead(const Json& json, const std::string& where) {
   head.event_count = fields.RequiredInteger("events", 0, kAny);
   if (const Json* ranks = fields.RequiredArray("ranks")) {
     for (const Json& element : *ranks) {
-      REPRISE_ASSIGN_OR_RETURN(const RankResult rank, DecodeRank(element, where));
+      REPRISE_ASSIGN_OR_RETURN(
+          const RankResult rank,
+          DecodeRank(element, fmt::format("{}: ranks[{}]", where, result.ranks.size())));
       result.ranks.push_back(rank);
     }
   }
@@ -112,7 +120,8 @@ Result<AttemptEvent> DecodeEvent(const Json& json, const std::string& where) {
   } else if (fields.Optional("fault") != nullptr) {
     event = FaultEvent{fields.RequiredString("fault"), fields.RequiredString("what")};
   } else if (const Json* operation = fields.RequiredObject("operation")) {
-    REPRISE_ASSIGN_OR_RETURN(Operation decoded, DecodeOperation(*operation, where));
+    REPRISE_ASSIGN_OR_RETURN(Operation decoded,
+                             DecodeOperation(*operation, fields.WhereField("operation")));
     event = OperationEvent{std::move(decoded)};
   }
   REPRISE_RETURN_IF_ERROR(fields.FinishAllowingUnknown());
@@ -136,27 +145,29 @@ Status StoreAttempt(const fs::path& folder, const AttemptResult& result) {
 
 Result<AttemptResult> LoadAttempt(const fs::path& folder) {
   const fs::path path = folder / "attempt.jsonl";
-  REPRISE_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxAttemptBytes));
+  REPRISE_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(path, kLimits));
   Head head;
-  std::size_t begin = 0;
-  int line = 1;
-  for (std::size_t end = text.find('\n'); end != std::string::npos;
-       begin = end + 1, end = text.find('\n', begin), ++line) {
-    const std::string where = fmt::format("{}:{}", path.string(), line);
-    REPRISE_ASSIGN_OR_RETURN(const Json json,
-                             ParseJson(std::string_view(text).substr(begin, end - begin), where));
-    if (line == 1) {
+  bool has_head = false;
+  for (;;) {  // ends with the file
+    REPRISE_ASSIGN_OR_RETURN(const std::optional<std::string_view> line, lines.Next());
+    if (!line) {
+      break;
+    }
+    const std::string where = lines.Where();
+    REPRISE_ASSIGN_OR_RETURN(const Json json, ParseJson(*line, where));
+    if (!has_head) {
       REPRISE_ASSIGN_OR_RETURN(head, DecodeHead(json, where));
+      has_head = true;
     } else {
       REPRISE_ASSIGN_OR_RETURN(AttemptEvent event, DecodeEvent(json, where));
       head.result.events.push_back(std::move(event));
     }
   }
-  if (line == 1 || static_cast<std::int64_t>(head.result.events.size()) != head.event_count) {
+  if (!has_head || static_cast<std::int64_t>(head.result.events.size()) != head.event_count) {
     return Fail(ErrorCode::kCorrupt,
                 fmt::format("torn: expected {} events, found {}", head.event_count,
                             head.result.events.size()),
-                path.string());
+                lines.Where());
   }
   return std::move(head.result);
 }

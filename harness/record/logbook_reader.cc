@@ -1,105 +1,25 @@
 #include "harness/record/logbook_reader.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
 
-#include "harness/base/unique_fd.h"
+#include "harness/record/line_reader.h"
 
 namespace reprise {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMaxLineBytes = std::size_t{16} << 20;  // with its newline
-constexpr std::size_t kChunkBytes = std::size_t{64} << 10;
-
-// The lines of a file, one at a time; never holds more than one line and one chunk.
-class LineReader {
- public:
-  static Result<LineReader> Open(const fs::path& path) {
-    // O_NONBLOCK: a FIFO in place of a file must not block us; it is refused below.
-    UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    if (!fd.IsValid()) {
-      const int error = errno;
-      if (error == ENOENT || error == ENOTDIR) {
-        return Fail(ErrorCode::kNotFound, "no such file", path.string());
-      }
-      return FailErrno(error, "cannot open", path.string());
-    }
-    struct stat status = {};
-    if (fstat(fd.Get(), &status) != 0) {
-      return FailErrno(errno, "cannot stat", path.string());
-    }
-    if (!S_ISREG(status.st_mode)) {
-      return Fail(ErrorCode::kCorrupt, "expected a regular file", path.string());
-    }
-    return LineReader(std::move(fd), path.string());
-  }
-
-  // The next line without its newline, valid until the next call; nothing at the end of the file.
-  Result<std::optional<std::string_view>> Next() {
-    buffer_.erase(0, consumed_);
-    consumed_ = 0;
-    std::size_t searched = 0;
-    ++line_;
-    for (;;) {
-      const std::size_t newline = buffer_.find('\n', searched);
-      if (newline != std::string::npos && newline < kMaxLineBytes) {
-        consumed_ = newline + 1;
-        return std::string_view(buffer_).substr(0, newline);
-      }
-      if (buffer_.size() >= kMaxLineBytes) {
-        return Fail(ErrorCode::kCorrupt,
-                    "a line of more than 16 MiB; is this a logbook (docs/logbook.md)?", Where());
-      }
-      searched = buffer_.size();
-      REPRISE_ASSIGN_OR_RETURN(const bool more, Fill());
-      if (!more) {
-        return std::nullopt;
-      }
-    }
-  }
-
-  // True when the end of the file has been reached and its last line had no newline.
-  [[nodiscard]] bool IsTorn() const { return !buffer_.empty(); }
-  // "file:line" of the line that Next() returned last.
-  [[nodiscard]] std::string Where() const { return fmt::format("{}:{}", path_, line_); }
-
- private:
-  LineReader(UniqueFd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
-
-  // False at the end of the file.
-  Result<bool> Fill() {
-    const std::size_t old_size = buffer_.size();
-    buffer_.resize(old_size + kChunkBytes);
-    ssize_t n = -1;
-    do {
-      n = read(fd_.Get(), buffer_.data() + old_size, kChunkBytes);
-    } while (n < 0 && errno == EINTR);
-    buffer_.resize(old_size + static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
-    if (n < 0) {
-      return FailErrno(errno, "cannot read", path_);
-    }
-    return n > 0;
-  }
-
-  UniqueFd fd_;
-  std::string path_;
-  std::string buffer_;
-  std::size_t consumed_ = 0;
-  std::size_t line_ = 0;
-};
+// A record is at most 16 MiB; what records hold takes about as much memory as their text.
+constexpr LineLimits kLimits = {.line_bytes = std::uint64_t{16} << 20,
+                                .file_bytes = std::uint64_t{4} << 30,
+                                .what = "a logbook (docs/logbook.md)"};
 
 // N of "rank-N.jsonl", or nothing for any other name ("rank-01.jsonl" is another name).
 std::optional<int> RankOfFileName(const std::string& name) {
@@ -173,7 +93,7 @@ class SequenceChecker {
 }  // namespace
 
 Result<Logbook> ReadLogbook(const std::filesystem::path& path) {
-  REPRISE_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(path));
+  REPRISE_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(path, kLimits));
   const std::optional<int> rank = RankOfFileName(path.filename().string());
   SequenceChecker checker(rank);
   Logbook logbook;

@@ -1,5 +1,7 @@
 #include "harness/record/model_json.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <limits>
 
@@ -32,15 +34,19 @@ std::map<std::string, std::string> TextMap(JsonFields* fields, const char* name)
   return values;
 }
 
-std::vector<int> IntegerList(JsonFields* fields, const char* name) {
+// Lives have world sizes; nothing else is a list of integers.
+constexpr std::int64_t kMaxWorld = 1 << 20;
+
+std::vector<int> WorldList(JsonFields* fields, const char* name) {
   std::vector<int> values;
   const Json* json = fields->RequiredArray(name);
   if (json == nullptr) {
     return values;
   }
   for (const Json& value : *json) {
-    if (!value.is_number_integer()) {
-      fields->AddError(name, "expected only integers, found " + DescribeJson(value));
+    if (!value.is_number_integer() || value < 1 || value > kMaxWorld) {
+      fields->AddError(name, fmt::format("expected world sizes from 1 to {}, found {}", kMaxWorld,
+                                         DescribeJson(value)));
       return {};
     }
     values.push_back(value.get<int>());
@@ -172,7 +178,8 @@ Result<std::vector<Fault>> DecodeFaults(const Json* json, const std::string& whe
     return faults;
   }
   for (const Json& element : *json) {
-    REPRISE_ASSIGN_OR_RETURN(Fault fault, DecodeFault(element, where));
+    REPRISE_ASSIGN_OR_RETURN(
+        Fault fault, DecodeFault(element, fmt::format("{}: faults[{}]", where, faults.size())));
     faults.push_back(std::move(fault));
   }
   return faults;
@@ -225,7 +232,7 @@ Result<TargetReport> DecodeTarget(const Json& json, const std::string& where) {
   report.not_exercised = fields.OptionalStrings("not_exercised");
   if (const Json* difference = fields.Optional("first_difference")) {
     REPRISE_ASSIGN_OR_RETURN(report.calibration.first_difference,
-                             DecodeDivergence(*difference, where));
+                             DecodeDivergence(*difference, fields.WhereField("first_difference")));
   }
   REPRISE_RETURN_IF_ERROR(fields.FinishAllowingUnknown());
   return report;
@@ -264,7 +271,7 @@ Result<CaseReport> DecodeCase(const Json& json, const std::string& where) {
   report.the_case.target = fields.RequiredString("target");
   REPRISE_ASSIGN_OR_RETURN(report.the_case.faults,
                            DecodeFaults(fields.RequiredArray("faults"), where));
-  report.the_case.world = IntegerList(&fields, "world");
+  report.the_case.world = WorldList(&fields, "world");
   report.the_case.reference_world =
       static_cast<int>(fields.RequiredInteger("reference_world", 1, 1 << 20));
   report.the_case.save_mode = fields.RequiredString("save_mode");

@@ -10,11 +10,13 @@
 #include <cerrno>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "harness/base/files.h"
+#include "harness/record/line_reader.h"
 #include "harness/record/model_json.h"
 
 namespace reprise {
@@ -23,7 +25,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kSchema = "reprise.events/1";
-constexpr std::uint64_t kMaxEventsBytes = std::uint64_t{2} << 30;
+constexpr LineLimits kLimits = {.line_bytes = std::uint64_t{128} << 20,
+                                .file_bytes = std::uint64_t{2} << 30,
+                                .what = "the events of a run (docs/run-directory.md)"};
 
 fs::path EventsPath(const fs::path& path) { return path / "events.jsonl"; }
 
@@ -217,11 +221,16 @@ Result<RunDirectory> RunDirectory::Continue(const fs::path& path) {
   }
   const fs::path absolute = fs::canonical(path);
   REPRISE_ASSIGN_OR_RETURN(UniqueFd lock, Lock(absolute, 0));
-  REPRISE_ASSIGN_OR_RETURN(const std::string events,
-                           ReadFile(EventsPath(absolute), kMaxEventsBytes));
-  const auto complete = events.rfind('\n');
-  const std::size_t keep = complete == std::string::npos ? 0 : complete + 1;
-  if (keep != events.size() && ftruncate(lock.Get(), static_cast<off_t>(keep)) != 0) {
+  REPRISE_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(EventsPath(absolute), kLimits));
+  std::size_t keep = 0;
+  for (;;) {  // ends with the file
+    REPRISE_ASSIGN_OR_RETURN(const std::optional<std::string_view> line, lines.Next());
+    if (!line) {
+      break;
+    }
+    keep += line->size() + 1;
+  }
+  if (lines.IsTorn() && ftruncate(lock.Get(), static_cast<off_t>(keep)) != 0) {
     return FailErrno(errno, "cannot remove the torn last event", EventsPath(absolute).string());
   }
   return RunDirectory(absolute, std::move(lock));
@@ -232,18 +241,16 @@ Result<RunRecord> RunDirectory::Read(const fs::path& path) {
     return Fail(ErrorCode::kNotFound, "no run directory (its events.jsonl is missing or foreign)",
                 path.string());
   }
-  REPRISE_ASSIGN_OR_RETURN(const std::string events, ReadFile(EventsPath(path), kMaxEventsBytes));
+  REPRISE_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(EventsPath(path), kLimits));
   RecordBuilder builder;
-  std::size_t begin = 0;
-  int line = 1;
-  for (std::size_t end = events.find('\n'); end != std::string::npos;
-       begin = end + 1, end = events.find('\n', begin), ++line) {
-    const std::string where = fmt::format("{}:{}", EventsPath(path).string(), line);
-    REPRISE_ASSIGN_OR_RETURN(const Json json,
-                             ParseJson(std::string_view(events).substr(begin, end - begin), where));
-    REPRISE_RETURN_IF_ERROR(builder.Add(json, where));
+  for (;;) {  // ends with the file; a torn last line is one that a kill interrupted
+    REPRISE_ASSIGN_OR_RETURN(const std::optional<std::string_view> line, lines.Next());
+    if (!line) {
+      return builder.Finish();
+    }
+    REPRISE_ASSIGN_OR_RETURN(const Json json, ParseJson(*line, lines.Where()));
+    REPRISE_RETURN_IF_ERROR(builder.Add(json, lines.Where()));
   }
-  return builder.Finish();
 }
 
 Status RunDirectory::AppendTarget(const TargetReport& target) {
