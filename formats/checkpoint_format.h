@@ -97,6 +97,10 @@ class CheckpointFormat {
   // Regions that belong to no single checkpoint (the pointer); empty when there are none.
   [[nodiscard]] virtual Result<Layout> FolderLayout(const std::filesystem::path& folder) const = 0;
 
+  // What the pointer holds when it names this checkpoint, which need not exist; empty: the format
+  // has no pointer.
+  [[nodiscard]] virtual std::string PointerTo(const std::string& name) const = 0;
+
   // Writes and syncs this rank's shard; not visible to List(). An interrupted save of the same step
   // may have left files behind. kInvalidInput: an entry breaks its rules (see StateEntry).
   // REQUIRES: the keys of `entries` are distinct.

@@ -284,6 +284,10 @@ class ShardedSafetensors final : public CheckpointFormat {
     return layout;
   }
 
+  [[nodiscard]] std::string PointerTo(const std::string& name) const override {
+    return PointerText(name);
+  }
+
   [[nodiscard]] Result<ShardSummary> WriteShard(
       const fs::path& folder, const ShardAddress& address,
       std::span<const StateEntry> entries) const override {

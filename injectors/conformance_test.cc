@@ -94,6 +94,7 @@ TEST_P(InjectorConformanceTest, DoesNothingWhereNothingHappens) {
   EXPECT_EQ(injector->OnOperation(operation).kind, Action::Kind::kContinue);
   EXPECT_TRUE(injector->Firings().empty());
   EXPECT_TRUE(injector->DamagedFiles().empty());
+  EXPECT_EQ(injector->WhyNot().empty(), GetParam().stage == InjectorStage::kLive);
 }
 
 std::string TestName(const testing::TestParamInfo<InjectorInfo>& test) {

@@ -11,10 +11,57 @@
 #include <utility>
 
 #include "harness/base/check.h"
+#include "harness/base/files.h"
+#include "harness/base/json_fields.h"
 
 namespace reprise {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::uint64_t kMaxShardBytes = std::uint64_t{4} << 30;
+
+// Writing through one of several hard links would change the others, which may lie anywhere.
+Status BreakHardLinks(const fs::path& path) {
+  std::error_code error;
+  if (fs::hard_link_count(path, error) <= 1 && !error) {
+    return {};
+  }
+  const fs::path copy = path.string() + ".reprise-private";
+  fs::copy_file(path, copy, fs::copy_options::overwrite_existing, error);
+  if (!error) {
+    fs::rename(copy, path, error);
+  }
+  return error ? Status(FailErrno(error.value(), "cannot make a private copy", path.string()))
+               : Status();
+}
+
+Status WriteAt(const UniqueFd& fd, std::int64_t offset_bytes, std::string_view bytes,
+               const fs::path& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = pwrite(fd.Get(), bytes.data(), bytes.size(), offset_bytes);
+    if (written <= 0) {
+      return FailErrno(written == 0 ? EIO : errno, "cannot write", path.string());
+    }
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+    offset_bytes += written;
+  }
+  return {};
+}
+
+// "no tensor \"weight/v\" in checkpoint step-00000008; did you mean \"weight/w\"?"
+std::string NoSuchTensor(const std::string& tensor, const Layout& layout) {
+  std::vector<std::string> known;
+  for (const LayoutRegion& region : layout.regions) {
+    known.push_back(region.tensor);
+  }
+  std::string text = fmt::format("no tensor \"{}\" in checkpoint {}", tensor, layout.checkpoint);
+  const auto nearest = NearestWord(tensor, known);
+  return nearest ? text + fmt::format("; did you mean \"{}\"?", *nearest) : text;
+}
+
+}  // namespace
 
 std::string DamageTarget::ToText() const {
   std::string text = fmt::format("{}, ", region.file);
@@ -59,14 +106,42 @@ bool Aim::Allows(const LayoutRegion& region) const {
          (rank_ < 0 || region.rank == rank_);
 }
 
-std::vector<DamageTarget> Aim::Regions(const FolderContext& context) const {
-  const Layout* layout = nullptr;
+const Layout* Aim::LayoutOf(const FolderContext& context) const {
   if (kind_ == RegionKind::kPointer) {
-    layout = &context.folder_layout;
-  } else if (age_ < context.checkpoints.size()) {
-    layout = &context.checkpoints[age_];
+    return &context.folder_layout;
   }
-  std::vector<DamageTarget> targets;
+  return age_ < context.checkpoints.size() ? &context.checkpoints[age_] : nullptr;
+}
+
+std::string Aim::WhyNothing(const FolderContext& context) const {
+  const Layout* layout = LayoutOf(context);
+  if (layout == nullptr) {
+    return context.checkpoints.empty()
+               ? "the folder holds no readable checkpoint"
+               : fmt::format("the folder holds no readable checkpoint before {}",
+                             context.checkpoints.back().checkpoint);
+  }
+  const std::string where = layout->checkpoint.empty() ? "in the checkpoint folder"
+                                                       : "in checkpoint " + layout->checkpoint;
+  const auto has = [layout](auto is_meant) {
+    return std::any_of(layout->regions.begin(), layout->regions.end(), is_meant);
+  };
+  if (kind_ && !has([this](const LayoutRegion& region) { return region.kind == *kind_; })) {
+    return fmt::format("no {} region {}", reprise::ToText(*kind_), where);
+  }
+  if (!tensor_.empty() &&
+      !has([this](const LayoutRegion& region) { return region.tensor == tensor_; })) {
+    return NoSuchTensor(tensor_, *layout);
+  }
+  if (!has([this](const LayoutRegion& region) { return Allows(region); })) {
+    return fmt::format("rank {} wrote nothing of that {}", rank_, where);
+  }
+  return fmt::format("what the aim means is missing, empty or cut off {}", where);
+}
+
+DamageTargets Aim::Regions(const FolderContext& context) const {
+  const Layout* layout = LayoutOf(context);
+  DamageTargets targets;
   if (layout == nullptr) {
     return targets;
   }
@@ -85,8 +160,8 @@ std::vector<DamageTarget> Aim::Regions(const FolderContext& context) const {
   return targets;
 }
 
-std::vector<DamageTarget> Aim::Files(const FolderContext& context) const {
-  std::vector<DamageTarget> files;
+DamageTargets Aim::Files(const FolderContext& context) const {
+  DamageTargets files;
   std::set<fs::path> seen;
   for (DamageTarget& target : Regions(context)) {
     if (seen.insert(target.path).second) {
@@ -126,9 +201,61 @@ std::vector<ParamSpec> AimParams(std::string default_region, std::vector<ParamSp
   return params;
 }
 
-const DamageTarget& PickOne(const std::vector<DamageTarget>& targets, Random& random) {
+Status Damage::OnFolder(const FolderContext& context) {
+  const DamageTargets targets = hits_ == Hits::kFiles ? aim_.Files(context) : aim_.Regions(context);
+  if (targets.empty()) {
+    Decline(aim_.WhyNothing(context));
+    return {};
+  }
+  Random random = aim_.Draw(context);
+  return Do(targets, context, random);
+}
+
+Status Damage::Overwrite(const DamageTarget& target, std::int64_t offset_bytes,
+                         std::string_view bytes, std::string what) {
+  REPRISE_ASSIGN_OR_RETURN(const UniqueFd fd, OpenPrivate(target.path));
+  REPRISE_RETURN_IF_ERROR(WriteAt(fd, offset_bytes, bytes, target.path));
+  CountDamaged(target.region.file);
+  CountFired(std::move(what));
+  return {};
+}
+
+Status Damage::Replace(const DamageTarget& target, std::string_view content) {
+  REPRISE_RETURN_IF_ERROR(WriteFileAtomically(target.path, content));
+  CountDamaged(target.region.file);
+  return {};
+}
+
+const DamageTarget& PickOne(const DamageTargets& targets, Random& random) {
   REPRISE_CHECK(!targets.empty(), "no target");
   return targets[random.Below(targets.size())];
+}
+
+const DamageTarget* Counterpart(const DamageTargets& files, std::size_t index,
+                                const DamageTargets& others, int rank) {
+  const LayoutRegion& wanted = files[index].region;
+  const auto belongs = [&wanted](const DamageTarget& target, int of_rank) {
+    return target.region.rank == of_rank && target.region.kind == wanted.kind;
+  };
+  const auto end = files.begin() + static_cast<std::ptrdiff_t>(index);
+  auto before = std::count_if(
+      files.begin(), end, [&](const DamageTarget& target) { return belongs(target, wanted.rank); });
+  for (const DamageTarget& other : others) {
+    if (belongs(other, rank) && before-- == 0) {
+      return &other;
+    }
+  }
+  return nullptr;
+}
+
+Result<std::string> ReadTarget(const DamageTarget& target) {
+  return ReadFile(target.path, kMaxShardBytes);
+}
+
+Result<std::string> ReadTarget(const DamageTarget& target, std::int64_t offset_bytes,
+                               std::int64_t length_bytes) {
+  return ReadFileRange(target.path, static_cast<std::uint64_t>(offset_bytes),
+                       static_cast<std::uint64_t>(length_bytes));
 }
 
 std::optional<fs::path> ResolveInside(const fs::path& folder, const std::string& file) {
@@ -145,25 +272,6 @@ std::optional<fs::path> ResolveInside(const fs::path& folder, const std::string&
   return root_end == root.end() ? std::optional(real) : std::nullopt;
 }
 
-namespace {
-
-// Writing through one of several hard links would change the others, which may lie anywhere.
-Status BreakHardLinks(const fs::path& path) {
-  std::error_code error;
-  if (fs::hard_link_count(path, error) <= 1 && !error) {
-    return {};
-  }
-  const fs::path copy = path.string() + ".reprise-private";
-  fs::copy_file(path, copy, fs::copy_options::overwrite_existing, error);
-  if (!error) {
-    fs::rename(copy, path, error);
-  }
-  return error ? Status(FailErrno(error.value(), "cannot make a private copy", path.string()))
-               : Status();
-}
-
-}  // namespace
-
 Result<UniqueFd> OpenPrivate(const fs::path& path) {
   REPRISE_RETURN_IF_ERROR(BreakHardLinks(path));
   UniqueFd fd(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
@@ -171,19 +279,6 @@ Result<UniqueFd> OpenPrivate(const fs::path& path) {
     return FailErrno(errno, "cannot open for damaging", path.string());
   }
   return fd;
-}
-
-Status WriteAt(const UniqueFd& fd, std::int64_t offset_bytes, std::string_view bytes,
-               const fs::path& path) {
-  while (!bytes.empty()) {
-    const ssize_t written = pwrite(fd.Get(), bytes.data(), bytes.size(), offset_bytes);
-    if (written <= 0) {
-      return FailErrno(written == 0 ? EIO : errno, "cannot write", path.string());
-    }
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-    offset_bytes += written;
-  }
-  return {};
 }
 
 }  // namespace reprise

@@ -1,5 +1,5 @@
-// What the damages have in common: an aim, resolved through layouts alone, and changes of files
-// that stay inside the checkpoint folder.
+// What the damages have in common: an aim, resolved through layouts alone, changes of files that
+// stay inside the checkpoint folder, and the reason where nothing could be hit.
 //
 // Nothing here knows a file name of any format. A symbolic link that leaves the folder is not
 // followed, and a file with further hard links is made private first, so that nothing outside of
@@ -10,9 +10,11 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "harness/base/unique_fd.h"
@@ -31,6 +33,8 @@ struct DamageTarget {
   [[nodiscard]] std::string ToText() const;
 };
 
+using DamageTargets = std::vector<DamageTarget>;
+
 // Which part of which checkpoint.
 class Aim {
  public:
@@ -38,13 +42,13 @@ class Aim {
   static Result<Aim> Of(const Params& params);
 
   // Existing, non-empty regions that the aim allows, in the order of the layout.
-  [[nodiscard]] std::vector<DamageTarget> Regions(const FolderContext& context) const;
+  [[nodiscard]] DamageTargets Regions(const FolderContext& context) const;
 
   // The same, one region (the first) per file.
-  [[nodiscard]] std::vector<DamageTarget> Files(const FolderContext& context) const;
+  [[nodiscard]] DamageTargets Files(const FolderContext& context) const;
 
-  // 0: newest, 1: the one before.
-  [[nodiscard]] std::size_t Age() const { return age_; }
+  // Why Regions() is empty: what the folder lacks.
+  [[nodiscard]] std::string WhyNothing(const FolderContext& context) const;
 
   // The same aim at a checkpoint that is older by one.
   [[nodiscard]] Aim Older() const;
@@ -53,6 +57,7 @@ class Aim {
   [[nodiscard]] Random Draw(const FolderContext& context) const;
 
  private:
+  [[nodiscard]] const Layout* LayoutOf(const FolderContext& context) const;
   [[nodiscard]] bool Allows(const LayoutRegion& region) const;
 
   std::size_t age_ = 0;
@@ -65,8 +70,55 @@ class Aim {
 // checkpoint, region, tensor, rank, draw, followed by `more`.
 std::vector<ParamSpec> AimParams(std::string default_region, std::vector<ParamSpec> more = {});
 
+// One fault with an aim: resolves it, and says why nothing was hit where that is so.
+class Damage : public Injector {
+ public:
+  Status OnFolder(const FolderContext& context) final;
+
+ protected:
+  enum class Hits { kRegions, kFiles };  // whether one file may be several targets
+
+  Damage(Aim aim, Hits hits) : aim_(std::move(aim)), hits_(hits) {}
+
+  // Damages one or more of `targets` and counts it, or declines. `targets` is not empty.
+  virtual Status Do(const DamageTargets& targets, const FolderContext& context, Random& random) = 0;
+
+  // Writes `bytes` into the file of the target, whose end they may move, and counts it.
+  Status Overwrite(const DamageTarget& target, std::int64_t offset_bytes, std::string_view bytes,
+                   std::string what);
+
+  // Gives the file of the target another content; the caller counts the firing.
+  Status Replace(const DamageTarget& target, std::string_view content);
+
+  [[nodiscard]] const Aim& GetAim() const { return aim_; }
+
+ private:
+  Aim aim_;
+  Hits hits_;
+};
+
+// InjectorInfo::make of a Damage with the constructor T(Aim, const Params&).
+template <class T>
+Result<std::unique_ptr<Injector>> MakeDamage(const Params& params) {
+  REPRISE_ASSIGN_OR_RETURN(Aim aim, Aim::Of(params));
+  return std::make_unique<T>(std::move(aim), params);
+}
+
 // REQUIRES: not empty.
-const DamageTarget& PickOne(const std::vector<DamageTarget>& targets, Random& random);
+const DamageTarget& PickOne(const DamageTargets& targets, Random& random);
+
+// Among `others`, the file that corresponds to files[index] and was written by `rank`, without
+// knowledge of names: the one at the same place among the files of one rank and kind of region.
+// Null when there is none.
+const DamageTarget* Counterpart(const DamageTargets& files, std::size_t index,
+                                const DamageTargets& others, int rank);
+
+// The whole content of a target's file.
+Result<std::string> ReadTarget(const DamageTarget& target);
+
+// The bytes [offset_bytes, offset_bytes + length_bytes) of a target's file.
+Result<std::string> ReadTarget(const DamageTarget& target, std::int64_t offset_bytes,
+                               std::int64_t length_bytes);
 
 // The real path of `file` below `folder`; nothing when it does not exist, is no regular file, or
 // lies outside (by "..", or by a symbolic link).
@@ -75,9 +127,6 @@ std::optional<std::filesystem::path> ResolveInside(const std::filesystem::path& 
 
 // Opened for reading and writing, with no other name outside of our sight. kSystem.
 Result<UniqueFd> OpenPrivate(const std::filesystem::path& path);
-
-Status WriteAt(const UniqueFd& fd, std::int64_t offset_bytes, std::string_view bytes,
-               const std::filesystem::path& path);
 
 }  // namespace reprise
 

@@ -10,16 +10,12 @@
 namespace reprise {
 namespace {
 
-class DamageDrop final : public Injector {
+class DamageDrop final : public Damage {
  public:
-  explicit DamageDrop(Aim aim) : aim_(std::move(aim)) {}
+  DamageDrop(Aim aim, const Params& /*params*/) : Damage(std::move(aim), Hits::kFiles) {}
 
-  Status OnFolder(const FolderContext& context) override {
-    const auto files = aim_.Files(context);
-    if (files.empty()) {
-      return {};
-    }
-    Random random = aim_.Draw(context);
+ private:
+  Status Do(const DamageTargets& files, const FolderContext& /*context*/, Random& random) override {
     const DamageTarget& target = PickOne(files, random);
     std::error_code error;
     std::filesystem::remove(target.path, error);
@@ -30,15 +26,7 @@ class DamageDrop final : public Injector {
     CountFired("removed " + target.ToText());
     return {};
   }
-
- private:
-  Aim aim_;
 };
-
-Result<std::unique_ptr<Injector>> Make(const Params& params) {
-  REPRISE_ASSIGN_OR_RETURN(Aim aim, Aim::Of(params));
-  return std::make_unique<DamageDrop>(std::move(aim));
-}
 
 }  // namespace
 
@@ -47,7 +35,7 @@ InjectorInfo DamageDropInfo() {
           .help = "removes one file of a checkpoint",
           .stage = InjectorStage::kFolder,
           .params = AimParams("any"),
-          .make = Make};
+          .make = MakeDamage<DamageDrop>};
 }
 
 }  // namespace reprise

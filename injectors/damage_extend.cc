@@ -9,37 +9,24 @@
 namespace reprise {
 namespace {
 
-class DamageExtend final : public Injector {
+class DamageExtend final : public Damage {
  public:
-  DamageExtend(Aim aim, std::int64_t byte_count) : aim_(std::move(aim)), byte_count_(byte_count) {}
+  DamageExtend(Aim aim, const Params& params)
+      : Damage(std::move(aim), Hits::kFiles), byte_count_(params.Integer("bytes")) {}
 
-  Status OnFolder(const FolderContext& context) override {
-    const auto files = aim_.Files(context);
-    if (files.empty()) {
-      return {};
-    }
-    Random random = aim_.Draw(context);
+ private:
+  Status Do(const DamageTargets& files, const FolderContext& /*context*/, Random& random) override {
     const DamageTarget& target = PickOne(files, random);
     std::string bytes(static_cast<std::size_t>(byte_count_), '\0');
     for (char& byte : bytes) {
       byte = static_cast<char>(random.Below(256));
     }
-    REPRISE_ASSIGN_OR_RETURN(const UniqueFd fd, OpenPrivate(target.path));
-    REPRISE_RETURN_IF_ERROR(WriteAt(fd, target.size_bytes, bytes, target.path));
-    CountDamaged(target.region.file);
-    CountFired(fmt::format("appended {} bytes to {}", byte_count_, target.ToText()));
-    return {};
+    return Overwrite(target, target.size_bytes, bytes,
+                     fmt::format("appended {} bytes to {}", byte_count_, target.ToText()));
   }
 
- private:
-  Aim aim_;
   std::int64_t byte_count_;
 };
-
-Result<std::unique_ptr<Injector>> Make(const Params& params) {
-  REPRISE_ASSIGN_OR_RETURN(Aim aim, Aim::Of(params));
-  return std::make_unique<DamageExtend>(std::move(aim), params.Integer("bytes"));
-}
 
 }  // namespace
 
@@ -52,7 +39,7 @@ InjectorInfo DamageExtendInfo() {
                                        .fallback = "512",
                                        .min = 1,
                                        .max = 1'048'576}}),
-          .make = Make};
+          .make = MakeDamage<DamageExtend>};
 }
 
 }  // namespace reprise

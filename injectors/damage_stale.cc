@@ -1,97 +1,77 @@
-// Replaces one file of a checkpoint by the same file of the checkpoint before it.
+// Replaces one file of a checkpoint, or all of them, by those of the checkpoint before it.
 //
 // Models: an upload that silently kept an old object, a writer that skipped one rank, a shared path
-// that is overwritten in place. Each file is sound by itself; only together they are wrong.
+// that is overwritten in place; with all files, a checkpoint that was copied under a newer name.
+// Each file is sound by itself; only together, or with their name, they are wrong.
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <filesystem>
-#include <system_error>
-
-#include "harness/base/files.h"
 #include "injectors/damage.h"
 
 namespace reprise {
 namespace {
 
-constexpr std::uint64_t kMaxShardBytes = std::uint64_t{4} << 30;
-
-using Targets = std::vector<DamageTarget>;
-
-// "The same file" of another checkpoint, without knowledge of names: the one that stands at the
-// same place among the files of that rank and kind of region.
-const DamageTarget* Counterpart(const Targets& files, std::size_t index, const Targets& others) {
-  const auto same = [&](const DamageTarget& target) {
-    return target.region.rank == files[index].region.rank &&
-           target.region.kind == files[index].region.kind;
-  };
-  const auto end = files.begin() + static_cast<std::ptrdiff_t>(index);
-  auto before = std::count_if(files.begin(), end, same);
-  for (const DamageTarget& other : others) {
-    if (same(other) && before-- == 0) {
-      return &other;
-    }
-  }
-  return nullptr;
-}
-
-class DamageStale final : public Injector {
+class DamageStale final : public Damage {
  public:
-  explicit DamageStale(Aim aim) : aim_(std::move(aim)) {}
+  DamageStale(Aim aim, const Params& params)
+      : Damage(std::move(aim), Hits::kFiles), all_(params.Text("files") == "all") {}
 
-  Status OnFolder(const FolderContext& context) override {
-    const Targets files = aim_.Files(context);
-    const Targets older = aim_.Older().Files(context);
-    if (files.empty()) {
+ private:
+  Status Do(const DamageTargets& files, const FolderContext& context, Random& random) override {
+    const DamageTargets older = GetAim().Older().Files(context);
+    if (older.empty()) {
+      Decline(GetAim().Older().WhyNothing(context));
       return {};
     }
-    Random random = aim_.Draw(context);
     const std::size_t first = random.Below(files.size());
-    for (std::size_t i = 0; i < files.size() && Firings().empty(); ++i) {
+    for (std::size_t i = 0; i < files.size() && (all_ || Firings().empty()); ++i) {
       const std::size_t index = (first + i) % files.size();
-      const DamageTarget* source = Counterpart(files, index, older);
+      const DamageTarget* source = Counterpart(files, index, older, files[index].region.rank);
       if (source != nullptr && source->path != files[index].path) {
-        REPRISE_RETURN_IF_ERROR(Replace(files[index], *source));
+        REPRISE_RETURN_IF_ERROR(TakeFrom(*source, files[index]));
       }
+    }
+    if (Firings().empty()) {
+      Decline("the checkpoint before has no such file with other bytes");
     }
     return {};
   }
 
- private:
   // Does nothing where both hold the same bytes: that would be a fault without effect.
-  Status Replace(const DamageTarget& target, const DamageTarget& source) {
-    REPRISE_ASSIGN_OR_RETURN(const std::string before, ReadFile(target.path, kMaxShardBytes));
-    REPRISE_ASSIGN_OR_RETURN(const std::string stale, ReadFile(source.path, kMaxShardBytes));
+  Status TakeFrom(const DamageTarget& source, const DamageTarget& target) {
+    REPRISE_ASSIGN_OR_RETURN(const std::string before, ReadTarget(target));
+    REPRISE_ASSIGN_OR_RETURN(const std::string stale, ReadTarget(source));
     if (before == stale) {
       return {};
     }
-    REPRISE_RETURN_IF_ERROR(WriteFileAtomically(target.path, stale));
-    CountDamaged(target.region.file);
     CountFired(fmt::format("replaced {} by {} of {}", target.region.file, source.region.file,
                            source.checkpoint));
-    return {};
+    return Replace(target, stale);
   }
 
-  Aim aim_;
+  bool all_;
 };
 
 Result<std::unique_ptr<Injector>> Make(const Params& params) {
   if (params.Text("region") == "pointer") {
     return Fail(ErrorCode::kInvalidInput,
-                "the pointer belongs to no single checkpoint; expected another region", "region");
+                "the pointer belongs to no single checkpoint; damage.pointer sets it back",
+                "region");
   }
-  REPRISE_ASSIGN_OR_RETURN(Aim aim, Aim::Of(params));
-  return std::make_unique<DamageStale>(std::move(aim));
+  return MakeDamage<DamageStale>(params);
 }
 
 }  // namespace
 
 InjectorInfo DamageStaleInfo() {
   return {.name = "damage.stale",
-          .help = "replaces one file of a checkpoint by the same file of the one before",
+          .help = "replaces files of a checkpoint by the same files of the one before",
           .stage = InjectorStage::kFolder,
-          .params = AimParams("tensor"),
+          .params = AimParams("tensor", {{.name = "files",
+                                          .help = "one drawn file, or all that the aim allows",
+                                          .type = ParamType::kEnum,
+                                          .fallback = "one",
+                                          .choices = {"one", "all"}}}),
           .make = Make};
 }
 

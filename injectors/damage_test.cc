@@ -168,6 +168,103 @@ TEST_F(DamageTest, AnAimThatHitsNothingDoesNotFire) {
   EXPECT_TRUE(Apply("damage.drop", {})->Firings().empty());
 }
 
+TEST_F(DamageTest, AnAimThatHitsNothingSaysWhatIsMissing) {
+  const auto why = [this](const std::string& kind, const std::map<std::string, std::string>& aim) {
+    return Apply(kind, aim)->WhyNot();
+  };
+  EXPECT_EQ(why("damage.flip", {{"tensor", "weight/w2"}}),
+            "no tensor \"weight/w2\" in checkpoint new; did you mean \"weight/w0\"?");
+  EXPECT_EQ(why("damage.drop", {{"region", "state"}}), "no state region in checkpoint new");
+  EXPECT_EQ(why("damage.drop", {{"rank", "2"}}), "rank 2 wrote nothing of that in checkpoint new");
+  EXPECT_EQ(why("damage.stale", {{"checkpoint", "older"}}),
+            "the folder holds no readable checkpoint before old");
+  Put("new/0", "");
+  Put("new/1", "");
+  EXPECT_EQ(why("damage.zero", {}),
+            "what the aim means is missing, empty or cut off in checkpoint new");
+  context_.folder_layout = {};
+  EXPECT_EQ(why("damage.drop", {{"region", "pointer"}}),
+            "no pointer region in the checkpoint folder");
+  context_.checkpoints.clear();
+  EXPECT_EQ(why("damage.drop", {}), "the folder holds no readable checkpoint");
+}
+
+TEST_F(DamageTest, StaleTakesAllFilesWhenAskedFor) {
+  Put("old/index", "INDEX");
+  const auto injector = Apply("damage.stale", {{"files", "all"}, {"region", "any"}});
+  EXPECT_EQ(injector->DamagedFiles().size(), 3U);
+  for (const char* file : {"/0", "/1", "/index"}) {
+    EXPECT_EQ(Get(std::string("new") + file), Get(std::string("old") + file));
+  }
+}
+
+// Two files a rank: what belongs together must move together.
+TEST_F(DamageTest, SwapOfRanksExchangesEveryFileOfBoth) {
+  for (const int rank : {0, 1}) {
+    const std::string file = "new/optimizer-" + std::to_string(rank);
+    Put(file, "moments of " + std::to_string(rank));
+    context_.checkpoints.front().regions.push_back(
+        {.file = file, .length_bytes = 12, .rank = rank, .tensor = "exp_avg/w"});
+  }
+  const std::string first = Get("new/0");
+  EXPECT_EQ(Apply("damage.swap", {{"of", "ranks"}})->DamagedFiles().size(), 4U);
+  EXPECT_EQ(Get("new/1"), first);
+  EXPECT_EQ(Get("new/optimizer-0"), "moments of 1");
+  const auto declined = Apply("damage.swap", {{"of", "ranks"}, {"rank", "0"}});
+  EXPECT_TRUE(declined->Firings().empty());
+  EXPECT_FALSE(declined->WhyNot().empty());
+}
+
+TEST_F(DamageTest, DuplicateLeavesOneShardTwiceAndOneNowhere) {
+  const std::set<std::string> before = {Get("new/0"), Get("new/1")};
+  Apply("damage.duplicate", {});
+  EXPECT_EQ(Get("new/0"), Get("new/1"));
+  EXPECT_TRUE(before.contains(Get("new/0")));
+  EXPECT_TRUE(Apply("damage.duplicate", {})->Firings().empty());
+}
+
+TEST_F(DamageTest, MisdirectWritesDataOverOtherDataOfTheSameLength) {
+  const std::map<std::string, std::string> before = {{"new/0", Get("new/0")},
+                                                     {"new/1", Get("new/1")}};
+  const auto injector = Apply("damage.misdirect", {});
+  ASSERT_EQ(injector->DamagedFiles().size(), 1U);
+  const std::string& file = injector->DamagedFiles().front();
+  const std::string& other = before.at(file == "new/0" ? "new/1" : "new/0");
+  EXPECT_EQ(Get(file).substr(4), other.substr(4));
+  EXPECT_EQ(Get(file).substr(0, 4), "head");
+  EXPECT_TRUE(Apply("damage.misdirect", {{"tensor", "weight/w0"}})->Firings().empty());
+}
+
+TEST_F(DamageTest, PointerNamesAnotherCheckpointOrNone) {
+  EXPECT_TRUE(Apply("damage.pointer", {})->Firings().empty()) << "the format has no pointer";
+  context_.pointer_to = [](const std::string& name) { return "-> " + name; };
+  Apply("damage.pointer", {{"to", "older"}});
+  EXPECT_EQ(Get("newest"), "-> old");
+  Apply("damage.pointer", {});
+  EXPECT_EQ(Get("newest"), "-> ne0");
+  context_.checkpoints.pop_back();
+  EXPECT_FALSE(Apply("damage.pointer", {{"to", "older"}})->WhyNot().empty());
+}
+
+TEST_F(DamageTest, TimesMakeTheNewestCheckpointTheOldest) {
+  EXPECT_EQ(Apply("damage.times", {})->DamagedFiles().size(), 6U);
+  for (const char* file : {"", "/0", "/1", "/index"}) {
+    EXPECT_LT(fs::last_write_time(context_.folder / (std::string("new") + file)),
+              fs::last_write_time(context_.folder / (std::string("old") + file)));
+  }
+}
+
+TEST_F(DamageTest, UnreadableBindsEverybodyOrSaysWhyNot) {
+  Apply("damage.unreadable", {{"region", "index"}});
+  EXPECT_TRUE(fs::is_symlink(context_.folder / "new/index"));
+  EXPECT_EQ(Get("new/index"), "absent");
+  Apply("damage.unreadable", {{"region", "tensor"}, {"rank", "0"}, {"how", "folder"}});
+  EXPECT_TRUE(fs::is_directory(context_.folder / "new/0"));
+  const auto mode = Apply("damage.unreadable", {{"region", "pointer"}, {"how", "mode"}});
+  EXPECT_EQ(mode->Firings().empty(), Get("newest") == "new");
+  EXPECT_EQ(mode->WhyNot().find("root") == std::string::npos, !mode->Firings().empty());
+}
+
 TEST_F(DamageTest, NothingOutsideOfTheFolderIsTouched) {
   const fs::path outside = root_ / "outside";
   ASSERT_TRUE(WriteFileAtomically(outside, "precious"));
@@ -176,7 +273,8 @@ TEST_F(DamageTest, NothingOutsideOfTheFolderIsTouched) {
   for (const char* file : {"link", "../outside", "hard"}) {
     context_.folder_layout.regions = {
         {.file = file, .length_bytes = 8, .kind = RegionKind::kPointer}};
-    for (const char* kind : {"damage.flip", "damage.truncate", "damage.extend", "damage.zero"}) {
+    for (const char* kind :
+         {"damage.flip", "damage.truncate", "damage.extend", "damage.zero", "damage.unreadable"}) {
       const auto injector = Apply(kind, {{"region", "pointer"}});
       EXPECT_EQ(injector->Firings().empty(), std::string(file) != "hard") << kind << " " << file;
       EXPECT_EQ(*ReadFile(outside, 100), "precious") << kind << " " << file;

@@ -1,6 +1,7 @@
-// Cuts one file of a checkpoint.
+// Cuts one file of a checkpoint, also to nothing.
 //
-// Models: a copy or upload that was interrupted, a full disk whose error nobody looked at.
+// Models: a copy or upload that was interrupted, a full disk whose error nobody looked at; empty
+// files are what a power loss leaves of a file that was renamed before it was synced.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -12,20 +13,17 @@
 namespace reprise {
 namespace {
 
-enum class Keep { kHalf, kAllButOne, kNothing };
-
-class DamageTruncate final : public Injector {
+class DamageTruncate final : public Damage {
  public:
-  DamageTruncate(Aim aim, Keep keep) : aim_(std::move(aim)), keep_(keep) {}
+  DamageTruncate(Aim aim, const Params& params)
+      : Damage(std::move(aim), Hits::kFiles), keep_(params.Text("keep")) {}
 
-  Status OnFolder(const FolderContext& context) override {
-    const auto files = aim_.Files(context);
-    if (files.empty()) {
-      return {};
-    }
-    Random random = aim_.Draw(context);
+ private:
+  Status Do(const DamageTargets& files, const FolderContext& /*context*/, Random& random) override {
     const DamageTarget& target = PickOne(files, random);
-    const std::int64_t kept = KeptOf(target.size_bytes);
+    const std::int64_t kept = keep_ == "half"        ? target.size_bytes / 2
+                              : keep_ == "all-but-1" ? target.size_bytes - 1
+                                                     : 0;
     REPRISE_ASSIGN_OR_RETURN(const UniqueFd fd, OpenPrivate(target.path));
     if (ftruncate(fd.Get(), kept) != 0) {
       return FailErrno(errno, "cannot truncate", target.path.string());
@@ -36,31 +34,8 @@ class DamageTruncate final : public Injector {
     return {};
   }
 
- private:
-  [[nodiscard]] std::int64_t KeptOf(std::int64_t size_bytes) const {
-    switch (keep_) {
-      case Keep::kHalf:
-        return size_bytes / 2;
-      case Keep::kAllButOne:
-        return size_bytes - 1;
-      case Keep::kNothing:
-        break;
-    }
-    return 0;
-  }
-
-  Aim aim_;
-  Keep keep_;
+  std::string keep_;
 };
-
-Result<std::unique_ptr<Injector>> Make(const Params& params) {
-  REPRISE_ASSIGN_OR_RETURN(Aim aim, Aim::Of(params));
-  const std::string& text = params.Text("keep");
-  const Keep keep = text == "half"        ? Keep::kHalf
-                    : text == "all-but-1" ? Keep::kAllButOne
-                                          : Keep::kNothing;
-  return std::make_unique<DamageTruncate>(std::move(aim), keep);
-}
 
 }  // namespace
 
@@ -73,7 +48,7 @@ InjectorInfo DamageTruncateInfo() {
                                        .type = ParamType::kEnum,
                                        .fallback = "half",
                                        .choices = {"half", "all-but-1", "0"}}}),
-          .make = Make};
+          .make = MakeDamage<DamageTruncate>};
 }
 
 }  // namespace reprise

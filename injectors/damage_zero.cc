@@ -7,7 +7,6 @@
 
 #include <algorithm>
 
-#include "harness/base/files.h"
 #include "injectors/damage.h"
 
 namespace reprise {
@@ -32,56 +31,41 @@ std::int64_t PageCount(const LayoutRegion& region) {
   return last / kPageBytes - region.offset_bytes / kPageBytes + 1;
 }
 
-class DamageZero final : public Injector {
+class DamageZero final : public Damage {
  public:
-  explicit DamageZero(Aim aim) : aim_(std::move(aim)) {}
+  DamageZero(Aim aim, const Params& /*params*/) : Damage(std::move(aim), Hits::kRegions) {}
 
-  Status OnFolder(const FolderContext& context) override {
-    const auto regions = aim_.Regions(context);
-    if (regions.empty()) {
-      return {};
+ private:
+  Status Do(const DamageTargets& regions, const FolderContext& /*context*/,
+            Random& random) override {
+    const std::size_t first = random.Below(regions.size());
+    for (std::size_t i = 0; i < regions.size() && Firings().empty(); ++i) {
+      REPRISE_RETURN_IF_ERROR(ZeroOnePage(regions[(first + i) % regions.size()], random));
     }
-    Random random = aim_.Draw(context);
-    const DamageTarget& target = PickOne(regions, random);
-    const std::int64_t count = PageCount(target.region);
-    const auto first = static_cast<std::int64_t>(random.Below(static_cast<std::uint64_t>(count)));
-    // A page that is zero already would be a fault without effect: the next one is taken.
-    for (std::int64_t i = 0; i < count; ++i) {
-      const Span span = PageOf(target.region, (first + i) % count);
-      REPRISE_ASSIGN_OR_RETURN(const bool changed, Zero(target, span));
-      if (changed) {
-        break;
-      }
+    if (Firings().empty()) {
+      Decline("all bytes are zero already: " + regions[first].ToText());
     }
     return {};
   }
 
- private:
-  // False when the bytes were zero before.
-  Result<bool> Zero(const DamageTarget& target, Span span) {
-    const auto length = static_cast<std::size_t>(span.end - span.begin);
-    REPRISE_ASSIGN_OR_RETURN(
-        const std::string before,
-        ReadFileRange(target.path, static_cast<std::uint64_t>(span.begin), length));
-    const std::string zeros(length, '\0');
-    if (before == zeros) {
-      return false;
+  // A page that is zero already would be a fault without effect: the next one is taken.
+  Status ZeroOnePage(const DamageTarget& target, Random& random) {
+    const std::int64_t count = PageCount(target.region);
+    const auto first = static_cast<std::int64_t>(random.Below(static_cast<std::uint64_t>(count)));
+    for (std::int64_t i = 0; i < count; ++i) {
+      const Span span = PageOf(target.region, (first + i) % count);
+      const std::string zeros(static_cast<std::size_t>(span.end - span.begin), '\0');
+      REPRISE_ASSIGN_OR_RETURN(const std::string before,
+                               ReadTarget(target, span.begin, span.end - span.begin));
+      if (before != zeros) {
+        return Overwrite(
+            target, span.begin, zeros,
+            fmt::format("zeroed bytes {} to {} of {}", span.begin, span.end - 1, target.ToText()));
+      }
     }
-    REPRISE_ASSIGN_OR_RETURN(const UniqueFd fd, OpenPrivate(target.path));
-    REPRISE_RETURN_IF_ERROR(WriteAt(fd, span.begin, zeros, target.path));
-    CountDamaged(target.region.file);
-    CountFired(
-        fmt::format("zeroed bytes {} to {} of {}", span.begin, span.end - 1, target.ToText()));
-    return true;
+    return {};
   }
-
-  Aim aim_;
 };
-
-Result<std::unique_ptr<Injector>> Make(const Params& params) {
-  REPRISE_ASSIGN_OR_RETURN(Aim aim, Aim::Of(params));
-  return std::make_unique<DamageZero>(std::move(aim));
-}
 
 }  // namespace
 
@@ -90,7 +74,7 @@ InjectorInfo DamageZeroInfo() {
           .help = "overwrites one page of a checkpoint with zeros",
           .stage = InjectorStage::kFolder,
           .params = AimParams("tensor"),
-          .make = Make};
+          .make = MakeDamage<DamageZero>};
 }
 
 }  // namespace reprise

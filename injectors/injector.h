@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -57,7 +58,10 @@ struct FolderContext {
   std::filesystem::path folder;
   std::vector<Layout> checkpoints = {};  // complete ones, newest first, as the format lists them
   Layout folder_layout = {};             // regions that belong to no single checkpoint: the pointer
-  Random random{0};                      // seeded by the case
+  // What the pointer holds when it names this checkpoint, which need not exist; null or an empty
+  // text: the format has no pointer.
+  std::function<std::string(const std::string& checkpoint)> pointer_to = {};
+  Random random{0};  // seeded by the case
 };
 
 class Injector {
@@ -83,7 +87,10 @@ class Injector {
   // What was done, in words, once per firing.
   [[nodiscard]] const std::vector<std::string>& Firings() const { return firings_; }
 
-  // Files whose content or presence was changed, relative to the checkpoint folder.
+  // Why nothing was done, where it is known: "no tensor \"weight/x\" in checkpoint step-00000008".
+  [[nodiscard]] const std::string& WhyNot() const { return why_not_; }
+
+  // Files that were changed or made unreadable, relative to the checkpoint folder.
   [[nodiscard]] const std::vector<std::string>& DamagedFiles() const { return damaged_files_; }
 
  protected:
@@ -103,10 +110,12 @@ class Params {
   // REQUIRES: `name` is a parameter of the injector, of that type (checked).
   [[nodiscard]] std::int64_t Integer(const std::string& name) const;
   [[nodiscard]] const std::string& Text(const std::string& name) const;
+  void Decline(std::string why) { why_not_ = std::move(why); }
 
  private:
   std::map<std::string, std::string> values_;
 };
+  std::string why_not_;
 
 enum class InjectorStage { kLive, kFolder };  // needs a running target / works between attempts
 

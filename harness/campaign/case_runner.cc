@@ -170,7 +170,9 @@ class Execution {
           active.injector->Firings().empty()) {
         Outcome outcome;
         outcome.verdict = Verdict::kNotExercised;
-        outcome.why = fmt::format("{} did not fire in attempt {}", active.fault.kind, attempt);
+        const std::string& why_not = active.injector->WhyNot();
+        outcome.why = fmt::format("{} did not fire in attempt {}{}{}", active.fault.kind, attempt,
+                                  why_not.empty() ? "" : ": ", why_not);
         if (stage == InjectorStage::kLive && input_.attempts.back().logbooks.empty()) {
           outcome.why += " (the target writes no logbook, so that no step or record was seen)";
         }
@@ -196,6 +198,7 @@ class Execution {
         }
       }
       REPRISE_ASSIGN_OR_RETURN(context.folder_layout, format_->FolderLayout(checkpoints_));
+      context.pointer_to = [this](const std::string& name) { return format_->PointerTo(name); };
     }
     input_.damaged_files_after.resize(static_cast<std::size_t>(attempt) + 1);
     std::vector<std::string>& files = input_.damaged_files_after.back();

@@ -31,7 +31,7 @@ bool DrawsFromReference(const FaultTemplate& fault) {
 }
 
 // Lives, and which fault acts in which.
-Status CheckLives(const CaseTemplate& entry, const std::vector<int>& world) {
+Status CheckLives(const CaseTemplate& entry, const Target& target, const std::vector<int>& world) {
   std::set<int> lives_with_kill;
   for (std::size_t i = 0; i < entry.faults.size(); ++i) {
     const FaultTemplate& fault = entry.faults[i];
@@ -39,7 +39,7 @@ Status CheckLives(const CaseTemplate& entry, const std::vector<int>& world) {
     if (fault.attempt + 1 >= static_cast<int>(world.size())) {
       return Fail(
           ErrorCode::kInvalidInput,
-          fmt::format("the fault acts in life {} and needs a restart after it, but the "
+          fmt::format("the fault acts in attempt {} and needs a restart after it, but the "
                       "world sizes [{}] have {}; expected {} or more",
                       fault.attempt, fmt::join(world, ", "), world.size(), fault.attempt + 2),
           where);
@@ -51,12 +51,20 @@ Status CheckLives(const CaseTemplate& entry, const std::vector<int>& world) {
                   where);
     }
     const bool live = FindInjector(fault.kind)->stage == InjectorStage::kLive;
-    if (live && !lives_with_kill.insert(fault.attempt).second) {
+    if (!live && target.format.empty()) {
       return Fail(ErrorCode::kInvalidInput,
-                  fmt::format("a second kill in life {}; expected one kill a life (\"attempt\" "
-                              "moves it to a later one)",
-                              fault.attempt),
+                  fmt::format("a damage is aimed through the checkpoint format, and the target "
+                              "\"{}\" names none; expected a \"format\" there (reprise list)",
+                              target.id),
                   where);
+    }
+    if (live && !lives_with_kill.insert(fault.attempt).second) {
+      return Fail(
+          ErrorCode::kInvalidInput,
+          fmt::format("a second kill in attempt {}; expected one kill an attempt (\"attempt\" "
+                      "moves it to a later one)",
+                      fault.attempt),
+          where);
     }
   }
   return {};
@@ -88,7 +96,7 @@ Status CheckCase(const Scenario& scenario, const CaseTemplate& entry) {
     return CheckUninterrupted(entry, target);
   }
   for (const std::vector<int>& world : entry.worlds) {
-    REPRISE_RETURN_IF_ERROR(CheckLives(entry, world));
+    REPRISE_RETURN_IF_ERROR(CheckLives(entry, target, world));
     for (std::size_t i = 0; i < entry.faults.size(); ++i) {
       const FaultTemplate& fault = entry.faults[i];
       const ExpansionContext context{.fault = &fault,

@@ -197,7 +197,7 @@ TEST_F(ScenarioLoaderTest, RefusesWhatCannotHappen) {
   ExpectRefused(WithFault(R"({"kind": "kill.step", "step": 1, "attempt": 1})"), at,
                 "needs a restart after it");
   ExpectRefused(WithFault(R"({"kind": "kill.step", "step": 1}, {"kind": "kill.step", "step": 2})"),
-                "s.json: cases[0].faults[1]", "a second kill in life 0");
+                "s.json: cases[0].faults[1]", "a second kill in attempt 0");
   ExpectRefused(With(R"({"world": [[1, 1, 1]], "faults": [
                          {"kind": "kill.step", "step": "all", "attempt": 1}]})"),
                 at, "list the values");
