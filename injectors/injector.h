@@ -38,7 +38,7 @@ struct CutPoint {
 
 // What the supervisor does before it lets the stopped rank go on.
 struct Action {
-  enum class Kind { kContinue, kKillAllRanks, kKillOneRank };
+  enum class Kind { kContinue, kKillAllRanks, kKillOneRank, kHoldRank };
   Kind kind = Kind::kContinue;
   int rank = -1;  // of kKillOneRank
   CutPoint cut;   // of a kill at an operation
@@ -46,6 +46,16 @@ struct Action {
   static Action Continue() { return {}; }
   static Action KillAllRanks(CutPoint cut = {}) { return {Kind::kKillAllRanks, -1, cut}; }
   static Action KillOneRank(int rank, CutPoint cut = {}) { return {Kind::kKillOneRank, rank, cut}; }
+  // The rank that makes the operation stays before it, and so does its next file operation of any
+  // thread, until OnStandstill() has decided. Of OnOperation() only.
+  static Action HoldRank() { return {Kind::kHoldRank, -1, {}}; }
+};
+
+// What the other ranks did while one was held.
+struct Standstill {
+  enum class Reason { kStill, kAllEnded, kLimit };  // kLimit: they never came to rest
+  Reason reason = Reason::kStill;
+  std::int64_t operation_count = 0;  // their file operations since the hold began
 };
 
 struct LaunchContext {
@@ -80,6 +90,10 @@ class Injector {
   // what the call asks for, `result` and `data` are not known yet.
   virtual Action OnOperation(const Operation& /*operation*/) { return Action::Continue(); }
 
+  // Called once after HoldRank(), when the other ranks have come to rest. A kill is done with the
+  // rank still before its operation; Continue() lets it go on.
+  virtual Action OnStandstill(const Standstill& /*others*/) { return Action::Continue(); }
+
   // Called between the killed attempt and the restart. Fails with kSystem only: an aim that hits
   // nothing is a fault that did not fire.
   virtual Status OnFolder(const FolderContext& /*context*/) { return {}; }
@@ -96,10 +110,12 @@ class Injector {
  protected:
   void CountFired(std::string what) { firings_.push_back(std::move(what)); }
   void CountDamaged(std::string file) { damaged_files_.push_back(std::move(file)); }
+  void Decline(std::string why) { why_not_ = std::move(why); }
 
  private:
   std::vector<std::string> firings_;
   std::vector<std::string> damaged_files_;
+  std::string why_not_;
 };
 
 // Parameters of one fault, validated against its ParamSpecs, defaults filled in.
@@ -110,12 +126,10 @@ class Params {
   // REQUIRES: `name` is a parameter of the injector, of that type (checked).
   [[nodiscard]] std::int64_t Integer(const std::string& name) const;
   [[nodiscard]] const std::string& Text(const std::string& name) const;
-  void Decline(std::string why) { why_not_ = std::move(why); }
 
  private:
   std::map<std::string, std::string> values_;
 };
-  std::string why_not_;
 
 enum class InjectorStage { kLive, kFolder };  // needs a running target / works between attempts
 

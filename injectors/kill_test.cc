@@ -138,6 +138,20 @@ TEST(KillAtOperationTest, CutsOnlyInsideAWrite) {
   EXPECT_EQ(action.cut.bytes, 10);
 }
 
+TEST(HoldAtOperationTest, HoldsOnceAndDecidesAtTheStandstill) {
+  for (const std::string then : {"kill", "release"}) {
+    const auto injector = Make("hold.operation", {{"operation", "1/0/2"}, {"then", then}});
+    EXPECT_EQ(injector->OnOperation(Write({1, 0, 1}, 10)).kind, Action::Kind::kContinue);
+    EXPECT_EQ(injector->OnOperation(Write({1, 0, 2}, 10)).kind, Action::Kind::kHoldRank);
+    EXPECT_EQ(injector->OnOperation(Write({1, 0, 2}, 10)).kind, Action::Kind::kContinue);
+    const Action action = injector->OnStandstill({Standstill::Reason::kStill, 1});
+    EXPECT_EQ(action.kind, then == "kill" ? Action::Kind::kKillAllRanks : Action::Kind::kContinue);
+    ASSERT_EQ(injector->Firings().size(), 2U);
+    EXPECT_NE(injector->Firings()[1].find("1 operation of the others, which stand still"),
+              std::string::npos);
+  }
+}
+
 TEST(CutPointTest, RoundTripsAndRefusesOthers) {
   for (const char* text : {"before", "after", "bytes:0", "bytes:4096"}) {
     EXPECT_EQ(CutPoint::Parse(text)->ToText(), text);

@@ -62,6 +62,9 @@ void AttemptRun::OnEntry(Tracee& tracee) {
     kill(tracee.group, SIGKILL);
     return;
   }
+  if (WaitsBehindHold(tracee, *call)) {
+    return;
+  }
   if (call->IsExclusive() && owner_ != 0) {
     waiting_.push_back(tracee.tid);
     return;
@@ -96,15 +99,24 @@ void AttemptRun::BeginCall(Tracee& tracee, PendingCall call, const user_regs_str
   Resume(tracee);
 }
 
-// False when the thread will not make its call: it is killed.
+// False when the thread does not make its call: it is held or killed.
 bool AttemptRun::BeginOperation(Tracee& tracee, PendingCall& call,
                                 const user_regs_struct& registers) {
   const int rank = tracee.rank;
   call.operation.pid = tracee.group;
+  if (IsReleased(tracee)) {
+    call.operation.address = hold_->address;
+    hold_.reset();
+    return true;
+  }
   call.operation.address = log_.NextAddress(rank);
   Action action = AskOnOperation(call.operation);
   if (action.kind == Action::Kind::kContinue) {
     return true;
+  }
+  if (action.kind == Action::Kind::kHoldRank) {
+    BeginHold(tracee, call.operation);
+    return false;
   }
   if (PrepareCut(tracee, call, registers, action) == CutOutcome::kKillAfterwards) {
     tracee.after_call = action;

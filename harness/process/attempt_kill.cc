@@ -4,6 +4,7 @@
 
 #include <csignal>
 
+#include "harness/base/check.h"
 #include "harness/process/attempt_run.h"
 #include "harness/process/cut_write.h"
 
@@ -17,6 +18,8 @@ constexpr milliseconds kReapLimit{20'000};
 constexpr milliseconds kSweepWait{20};
 constexpr int kMaxSweeps = 500;
 
+}  // namespace
+
 std::string DescribeOperation(const Operation& operation) {
   const OperationAddress& at = operation.address;
   std::string text = fmt::format("rank {}, save {}, operation {} ({} {}", at.rank, at.save, at.n,
@@ -26,8 +29,6 @@ std::string DescribeOperation(const Operation& operation) {
   }
   return text + ")";
 }
-
-}  // namespace
 
 std::string DescribeKill(const Action& action) {
   return action.kind == Action::Kind::kKillAllRanks
@@ -85,11 +86,14 @@ bool AttemptRun::Execute(const Action& action, int own_rank) {
       result_.end = AttemptEnd::kFault;
       KillRank(action.rank, RankEnd::kKilledByFault);
       return action.rank != own_rank;
+    case Action::Kind::kHoldRank:
+      REPRISE_CHECK(false, "a rank can be held only before an operation");
   }
   return true;
 }
 
 void AttemptRun::KillAll(RankEnd why) {
+  hold_.reset();  // a held thread makes its call no more: it is killed at the entry
   Drain(std::nullopt);
   for (Rank& rank : ranks_) {
     if (!rank.has_ended && !rank.killed) {
@@ -102,6 +106,9 @@ void AttemptRun::KillAll(RankEnd why) {
 }
 
 void AttemptRun::KillRank(int rank, RankEnd why) {
+  if (hold_ && hold_->rank == rank) {
+    hold_.reset();
+  }
   Drain(rank);
   Rank& state = ranks_[static_cast<std::size_t>(rank)];
   if (!state.has_ended && !state.killed) {

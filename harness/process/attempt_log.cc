@@ -52,7 +52,16 @@ void AttemptLog::ReturnAddress(const OperationAddress& address) {
 }
 
 void AttemptLog::AddOperation(Operation operation) {
+  ++ranks_[static_cast<std::size_t>(operation.address.rank)].operation_count;
   events_.emplace_back(OperationEvent{std::move(operation)});
+}
+
+std::int64_t AttemptLog::OperationCountWithout(int rank) const {
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < ranks_.size(); ++i) {
+    count += static_cast<int>(i) == rank ? 0 : ranks_[i].operation_count;
+  }
+  return count;
 }
 
 void AttemptLog::AddFault(std::string injector, std::string what) {

@@ -35,6 +35,8 @@ class AttemptLog {
   void ReturnAddress(const OperationAddress& address);
 
   void AddOperation(Operation operation);
+  // Operations that ranks other than this one have made.
+  [[nodiscard]] std::int64_t OperationCountWithout(int rank) const;
   void AddFault(std::string injector, std::string what);
 
   // Bytes that reached the logbook file `file`; returns the records that they complete, which are
@@ -66,6 +68,7 @@ class AttemptLog {
     int save = -1;
     int next = 0;
     bool new_save = true;  // the next operation begins a save
+    std::int64_t operation_count = 0;
     std::array<Stream, 2> streams;
   };
 

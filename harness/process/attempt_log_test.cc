@@ -76,17 +76,23 @@ TEST(RecordTypeTest, IsTheFieldT) {
   EXPECT_EQ(RecordType("{\"t\":3}"), "");
 }
 
-TEST(HangWatchTest, NeedsBothNoEventAndNoCpuTimeForTheWholeLimit) {
+TEST(RestWatchTest, NeedsNoEventNoWorkAndHardlyAnyCpuTimeForTheWholeLimit) {
+  using std::chrono::microseconds;
   using std::chrono::milliseconds;
   const Clock::time_point start{};
-  HangWatch watch(milliseconds(100), start);
+  RestWatch watch(milliseconds(100), 50, start);
+  const auto is_at_rest = [&](int at_ms, Activity seen) {
+    return watch.Sample(start + milliseconds(at_ms), seen);
+  };
   EXPECT_FALSE(watch.IsDue(start));
-  EXPECT_FALSE(watch.Sample(start + milliseconds(20), 1, 1));
-  EXPECT_FALSE(watch.Sample(start + milliseconds(110), 1, 1));
-  EXPECT_FALSE(watch.Sample(start + milliseconds(115), 2, 1));  // an event
-  EXPECT_FALSE(watch.Sample(start + milliseconds(210), 2, 2));  // CPU time
-  EXPECT_FALSE(watch.Sample(start + milliseconds(309), 2, 2));
-  EXPECT_TRUE(watch.Sample(start + milliseconds(310), 2, 2));
+  EXPECT_FALSE(is_at_rest(20, {1, milliseconds(1), false}));
+  EXPECT_FALSE(is_at_rest(110, {1, milliseconds(1), false}));
+  EXPECT_FALSE(is_at_rest(115, {2, milliseconds(1), false}));  // an event
+  EXPECT_FALSE(is_at_rest(120, {2, milliseconds(2), false}));  // CPU time
+  EXPECT_FALSE(is_at_rest(125, {2, milliseconds(2), true}));   // a thread that could run
+  EXPECT_FALSE(is_at_rest(224, {2, milliseconds(2), false}));
+  EXPECT_TRUE(is_at_rest(225, {2, milliseconds(2) + microseconds(4900), false}));  // polls
+  EXPECT_FALSE(is_at_rest(226, {2, milliseconds(1), false}));  // one of them has ended
 }
 
 }  // namespace

@@ -19,6 +19,8 @@ constexpr milliseconds kServerAnswerLimit{20'000};
 // After this long an exclusive call (a write to a pipe, a slow disk) no longer keeps others
 // waiting.
 constexpr milliseconds kOwnerLimit{1'000};
+// Threads that only poll use less of a CPU than this, also in four ranks at once.
+constexpr int kHangCpuPermille = 5;
 
 Status Interrupted() { return Fail(ErrorCode::kDeadline, "interrupted"); }
 
@@ -33,7 +35,7 @@ AttemptRun::AttemptRun(const AttemptSpec& spec, WatchedPlaces places, Tracees& t
       decoder_(std::move(places)),
       ranks_(),
       start_(Clock::now()),
-      hang_watch_(spec.hang_after, start_),
+      hang_watch_(spec.hang_after, kHangCpuPermille, start_),
       owner_since_(start_) {
   ranks_.reserve(spec.commands.size());
   for (const pid_t child : OwnChildren()) {
@@ -164,9 +166,11 @@ Status AttemptRun::CheckDeadlines(Clock::time_point now) {
     KillAll(RankEnd::kKilledAfter);
     return {};
   }
-  if (hang_watch_.IsDue(now) && hang_watch_.Sample(now, result_.tracer_stop_count,
-                                                   CpuTicksOf(tracees_.Groups(std::nullopt)))) {
-    if (!peers_deadline_) {  // peers of a killed rank wait in vain; that is no hang
+  CheckHold(now);
+  if (hang_watch_.IsDue(now) && hang_watch_.Sample(now, ActivityOf(tracees_.Groups(std::nullopt),
+                                                                   result_.tracer_stop_count))) {
+    // Peers of a killed or held rank wait in vain; that is no hang.
+    if (!peers_deadline_ && !IsHolding()) {
       result_.end = AttemptEnd::kHung;
       result_.stacks = DescribeProcesses(tracees_.Groups(std::nullopt));
       KillAll(RankEnd::kKilledAfter);
@@ -185,6 +189,9 @@ milliseconds AttemptRun::TimeToWait(Clock::time_point now) const {
       std::min({now + kLongestWait, hang_watch_.NextSample(), start_ + spec_.timeout});
   if (peers_deadline_) {
     until = std::min(until, *peers_deadline_);
+  }
+  if (IsHolding()) {
+    until = std::min(until, hold_->others.NextSample());
   }
   return std::chrono::ceil<milliseconds>(std::max(until - now, Clock::duration::zero()));
 }

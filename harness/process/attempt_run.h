@@ -1,7 +1,7 @@
 // One attempt: the state of its ranks, and what happens at each stop of a tracee.
 //
 // attempt_run.cc holds its course from start to end, attempt_stops.cc the stops, attempt_calls.cc
-// the watched calls and the injectors, attempt_kill.cc the kills.
+// the watched calls and the injectors, attempt_kill.cc the kills, attempt_hold.cc the holds.
 //
 // Exactness. At most one call that changes names or content below the checkpoint folder is under
 // way at a time (`owner_`), so that the order of the log is the order of the kernel. Before a kill,
@@ -41,6 +41,9 @@ struct Filters {
 // "SIGKILL to rank 1", "SIGKILL to all ranks".
 std::string DescribeKill(const Action& action);
 
+// "rank 1, save 0, operation 3 (pwrite64 step-2/shard)".
+std::string DescribeOperation(const Operation& operation);
+
 class AttemptRun {
  public:
   // `spec`, `tracees` and `filters` must outlive it; `places` are of this attempt.
@@ -64,6 +67,20 @@ class AttemptRun {
     bool has_ended = false;
     std::optional<RankEnd> killed;  // by us, and why
     RankResult result;
+  };
+
+  // A rank that stays before an operation while the others run on.
+  struct Hold {
+    pid_t tid = 0;  // stopped at the entry of the operation
+    pid_t group = 0;
+    int rank = 0;
+    OperationAddress address;
+    std::size_t injector = 0;
+    Clock::time_point since;
+    std::int64_t others_before = 0;  // operations of the other ranks
+    RestWatch others;
+    std::vector<pid_t> behind;  // the rank's other threads, at the entry of theirs
+    bool is_released = false;
   };
 
   // attempt_run.cc
@@ -119,6 +136,17 @@ class AttemptRun {
   void ReapAll();
   void SweepStrays();
 
+  // attempt_hold.cc
+  void BeginHold(const Tracee& tracee, const Operation& operation);
+  [[nodiscard]] bool IsHolding() const { return hold_ && !hold_->is_released; }
+  [[nodiscard]] bool WaitsBehindHold(const Tracee& tracee, const PendingCall& call);
+  [[nodiscard]] bool IsReleased(const Tracee& tracee) const;
+  void CheckHold(Clock::time_point now);
+  [[nodiscard]] std::optional<Standstill::Reason> HoldIsOver(Clock::time_point now);
+  void FinishHold(Standstill::Reason reason);
+  void LetWaitingGoOn();
+  void ForgetHeldThread(pid_t tid);
+
   const AttemptSpec& spec_;
   Tracees& tracees_;
   const Filters& filters_;
@@ -129,13 +157,14 @@ class AttemptRun {
   std::vector<Rank> ranks_;
   std::set<pid_t> foreign_children_;  // that existed before, and are not ours to touch
   Clock::time_point start_;
-  HangWatch hang_watch_;
+  RestWatch hang_watch_;
   std::optional<Clock::time_point> peers_deadline_;
 
   std::map<pid_t, int> unannounced_;  // stopped threads whose parent's report has not come yet
   std::deque<WaitReport> deferred_;   // reports put off while a kill was prepared
   pid_t owner_ = 0;                   // thread in an exclusive call
   Clock::time_point owner_since_;
+  std::optional<Hold> hold_;
   std::deque<pid_t> waiting_;       // stopped at the entry of an exclusive call
   std::set<pid_t> low_watched_;     // processes with the second filter
   int forking_rank_ = kServerRank;  // the rank that the server's next child is

@@ -66,6 +66,7 @@ void AttemptRun::OnEnd(const WaitReport& report) {
     }
   }
   std::erase(waiting_, report.tid);
+  ForgetHeldThread(report.tid);
   GiveUpOwnership(report.tid);
 }
 
@@ -142,6 +143,9 @@ void AttemptRun::OnExec(Tracee& tracee) {
   if (former != 0 && former != tracee.tid) {
     GiveUpOwnership(former);
     std::erase(waiting_, former);
+  }
+  if (hold_ && hold_->group == group) {
+    ForgetHeldThread(hold_->tid);  // the new program has no thread that is held
   }
   tracees_.KeepOnlyLeader(group);
   Resume(tracees_.Add(group, group, rank));

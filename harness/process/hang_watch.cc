@@ -9,23 +9,31 @@ constexpr std::size_t kMaxDescriptionBytes = 1U << 20U;
 
 }  // namespace
 
-bool HangWatch::Sample(Clock::time_point now, std::int64_t event_count, std::uint64_t cpu_ticks) {
+bool RestWatch::HasChanged(Clock::time_point now, const Activity& seen) const {
+  if (seen.is_busy || seen.event_count != at_change_.event_count) {
+    return true;
+  }
+  const std::chrono::nanoseconds used = seen.cpu_time - at_change_.cpu_time;
+  return used < used.zero() || used * 1000 > (now - last_change_) * permille_;
+}
+
+bool RestWatch::Sample(Clock::time_point now, const Activity& seen) {
   next_sample_ = now + Interval();
-  if (event_count != event_count_ || cpu_ticks != cpu_ticks_) {
-    event_count_ = event_count;
-    cpu_ticks_ = cpu_ticks;
+  if (HasChanged(now, seen)) {
+    at_change_ = seen;
     last_change_ = now;
     return false;
   }
   return now - last_change_ >= limit_;
 }
 
-std::uint64_t CpuTicksOf(const std::set<pid_t>& processes) {
-  std::uint64_t ticks = 0;
+Activity ActivityOf(const std::set<pid_t>& processes, std::int64_t event_count) {
+  Activity activity{.event_count = event_count};
   for (const pid_t pid : processes) {
-    ticks += CpuTicks(pid);
+    activity.cpu_time += CpuTimeOf(pid);
+    activity.is_busy |= HasBusyThread(pid);
   }
-  return ticks;
+  return activity;
 }
 
 std::string DescribeProcesses(const std::set<pid_t>& processes) {

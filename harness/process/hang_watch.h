@@ -1,8 +1,9 @@
-// Decides that an attempt hangs: no watched event and no CPU time of any of its processes for a
-// while.
+// Decides that processes have come to rest: no watched event, next to no CPU time, and no thread
+// that runs, could run or waits for a disk, for a while.
 //
-// A process that waits in a loop with a short sleep uses CPU time and is not seen here; the
-// attempt's hard limit ends it.
+// Used for an attempt that hangs, and for the ranks that wait for one that is held. A share of CPU
+// time is tolerated, because threads that only poll wake up all the time (Gloo's, a hundred times a
+// second) and never do anything.
 
 #ifndef REPRISE_HARNESS_PROCESS_HANG_WATCH_H_
 #define REPRISE_HARNESS_PROCESS_HANG_WATCH_H_
@@ -15,31 +16,43 @@
 
 namespace reprise {
 
-class HangWatch {
+// What can be seen of some processes at one moment.
+struct Activity {
+  std::int64_t event_count = 0;          // watched events so far
+  std::chrono::nanoseconds cpu_time{0};  // of all of them together
+  bool is_busy = false;                  // work is under way
+};
+
+class RestWatch {
  public:
-  HangWatch(std::chrono::milliseconds limit, Clock::time_point now)
-      : limit_(limit), last_change_(now), next_sample_(now + Interval()) {}
+  // At rest: less than `tolerated_cpu_permille` of one CPU for `limit`.
+  RestWatch(std::chrono::milliseconds limit, int tolerated_cpu_permille, Clock::time_point now)
+      : limit_(limit),
+        permille_(tolerated_cpu_permille),
+        last_change_(now),
+        next_sample_(now + Interval()) {}
 
   [[nodiscard]] bool IsDue(Clock::time_point now) const { return now >= next_sample_; }
   [[nodiscard]] Clock::time_point NextSample() const { return next_sample_; }
 
-  // Takes one sample; true when nothing has changed for the limit.
-  bool Sample(Clock::time_point now, std::int64_t event_count, std::uint64_t cpu_ticks);
+  // Takes one sample; true when they have been at rest for the limit.
+  bool Sample(Clock::time_point now, const Activity& seen);
 
  private:
   [[nodiscard]] std::chrono::milliseconds Interval() const {
     return std::max<std::chrono::milliseconds>(limit_ / 8, std::chrono::milliseconds(5));
   }
+  [[nodiscard]] bool HasChanged(Clock::time_point now, const Activity& seen) const;
 
   std::chrono::milliseconds limit_;
+  int permille_;
   Clock::time_point last_change_;
   Clock::time_point next_sample_;
-  std::int64_t event_count_ = -1;
-  std::uint64_t cpu_ticks_ = 0;
+  Activity at_change_{.event_count = -1};
 };
 
-// CPU time of all these processes.
-std::uint64_t CpuTicksOf(const std::set<pid_t>& processes);
+// CPU time and threads of these processes.
+Activity ActivityOf(const std::set<pid_t>& processes, std::int64_t event_count);
 
 // Where all threads of these processes are, for a person to read; at most 1 MiB.
 std::string DescribeProcesses(const std::set<pid_t>& processes);

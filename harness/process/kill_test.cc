@@ -209,6 +209,100 @@ TEST(KillTest, OfOneRankEndsAPeerThatWaitsForEver) {
   EXPECT_EQ(result.ranks[0].end, RankEnd::kKilledAfter);
 }
 
+// A life in which rank 1 is held before its first operation, with the differences of the folder
+// from what the log predicts.
+KilledLife HoldRankOne(Supervisor& supervisor, const std::string& how, const std::string& then,
+                       std::vector<std::string>& firings) {
+  const AttemptFolders folders;
+  auto hold =
+      MakeInjector({.kind = "hold.operation", .params = {{"operation", "1/0/0"}, {"then", then}}});
+  EXPECT_TRUE(hold);
+  AttemptSpec spec = folders.Spec("early_publish", {how, "1000"}, 2);
+  spec.injectors = {hold->get()};
+  spec.injector_names = {"hold.operation"};
+  spec.still_after = std::chrono::milliseconds(how == "barrier" ? 100 : 3000);
+  KilledLife life{MustRun(supervisor, spec), {}};
+  const FolderState found = *FolderState::Scan(folders.Checkpoint(), kMaxBytes);
+  life.differences = Predict(OperationsOf(life.result)).DifferencesFrom(found);
+  firings = (*hold)->Firings();
+  return life;
+}
+
+// After some operations of the log, rank 0 has published and the shard of rank 1 is not there.
+bool EverPublishedTooEarly(const std::vector<Operation>& operations) {
+  bool has_shard = false;
+  bool is_early = false;
+  for (const Operation& operation : operations) {
+    has_shard |= operation.kind == OperationKind::kWrite && operation.path == "shard-1";
+    is_early |= operation.kind == OperationKind::kRename && !has_shard;
+  }
+  return is_early;
+}
+
+TEST(HoldTest, TheOthersGoOnUntilTheyWaitThenAllAreKilled) {
+  const auto supervisor = MakeSupervisor();
+  std::vector<std::string> firings;
+  const KilledLife life = HoldRankOne(*supervisor, "barrier", "kill", firings);
+  EXPECT_EQ(life.result.end, AttemptEnd::kFault);
+  EXPECT_EQ(life.result.ranks[1].end, RankEnd::kKilledByFault);
+  EXPECT_TRUE(life.differences.empty()) << Joined(life.differences);
+  EXPECT_EQ(
+      ShortOperations(life.result),
+      (std::vector<std::string>{"open(openat) shard-0 creates truncates",
+                                "write(write) shard-0 0+6 \"values\"", "sync(fsync) shard-0"}));
+  ASSERT_EQ(firings.size(), 2U);
+  EXPECT_THAT(firings[0], HasSubstr("rank 1 held before its operation 0 of save 0"));
+  EXPECT_THAT(firings[1], HasSubstr("SIGKILL to all ranks after 3 operations of the others"));
+  ASSERT_NE(FaultOf(life.result), nullptr);  // logged before the others went on
+  EXPECT_THAT(FaultOf(life.result)->what, HasSubstr("rank 1 is held before rank 1, save 0"));
+}
+
+TEST(HoldTest, AReleasedRankMakesItsOperationAndTheRunEndsByItself) {
+  const auto supervisor = MakeSupervisor();
+  std::vector<std::string> firings;
+  const KilledLife life = HoldRankOne(*supervisor, "barrier", "release", firings);
+  EXPECT_EQ(life.result.end, AttemptEnd::kAllExited);
+  EXPECT_EQ(life.result.ranks[1].status, 0);
+  EXPECT_TRUE(life.differences.empty()) << Joined(life.differences);
+  const std::vector<Operation> operations = OperationsOf(life.result);
+  ASSERT_EQ(operations.size(), 9U) << Joined(ShortOperations(life.result));
+  EXPECT_EQ(operations[3].address, (OperationAddress{1, 0, 0}));
+  EXPECT_FALSE(EverPublishedTooEarly(operations));
+  ASSERT_EQ(firings.size(), 2U);
+  EXPECT_THAT(firings[1], HasSubstr("it goes on after 3 operations of the others"));
+}
+
+TEST(HoldTest, FindsAPublicationThatNoPrefixOfAnUndisturbedRunShows) {
+  const auto supervisor = MakeSupervisor();
+  const AttemptFolders folders;
+  const AttemptResult undisturbed =
+      MustRun(*supervisor, folders.Spec("early_publish", {"impatient", "1000"}, 2));
+  EXPECT_EQ(OperationsOf(undisturbed).size(), 9U);
+  EXPECT_FALSE(EverPublishedTooEarly(OperationsOf(undisturbed)));
+  std::vector<std::string> firings;
+  const KilledLife life = HoldRankOne(*supervisor, "impatient", "kill", firings);
+  EXPECT_TRUE(EverPublishedTooEarly(OperationsOf(life.result)));
+  EXPECT_TRUE(life.differences.empty()) << Joined(life.differences);
+  ASSERT_EQ(firings.size(), 2U);
+  EXPECT_THAT(firings[1], HasSubstr("which have ended"));
+}
+
+TEST(HoldTest, EndsAtItsLimitWhereTheOthersNeverRest) {
+  const auto supervisor = MakeSupervisor();
+  const AttemptFolders folders;
+  auto hold = MakeInjector({.kind = "hold.operation", .params = {{"operation", "0/0/0"}}});
+  AttemptSpec spec = folders.Spec("early_publish", {"barrier", "0"}, 2);
+  spec.commands[1] = {"sh", "-c", "while :; do :; done"};
+  spec.commands[0] = {"sh", "-c", "echo x > " + (folders.Checkpoint() / "file").string()};
+  spec.injectors = {hold->get()};
+  spec.hold_limit = std::chrono::milliseconds(300);
+  const AttemptResult result = MustRun(*supervisor, spec);
+  EXPECT_EQ(result.end, AttemptEnd::kFault);
+  EXPECT_FALSE(std::filesystem::exists(folders.Checkpoint() / "file"));
+  ASSERT_EQ((*hold)->Firings().size(), 2U);
+  EXPECT_THAT((*hold)->Firings()[1], HasSubstr("which never stood still"));
+}
+
 TEST(KillTest, IsNotExecutedWhenItsOperationNeverComes) {
   const auto supervisor = MakeSupervisor();
   const KilledLife life = KillAt(*supervisor, "save_by_rename", 1, {0, 9, 0}, {});

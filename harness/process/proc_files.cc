@@ -8,6 +8,7 @@
 
 #include <climits>
 #include <cstdlib>
+#include <ctime>
 #include <memory>
 
 #include "harness/base/unique_fd.h"
@@ -80,19 +81,27 @@ std::optional<pid_t> GroupOf(pid_t tid) {
   return group ? std::optional<pid_t>(static_cast<pid_t>(*group)) : std::nullopt;
 }
 
-std::uint64_t CpuTicks(pid_t pid) {
-  const std::string text = ReadSmallFile(fmt::format("/proc/{}/stat", pid));
-  const std::size_t name_end = text.rfind(')');  // the name may hold anything
-  if (name_end == std::string::npos) {
-    return 0;
+std::chrono::nanoseconds CpuTimeOf(pid_t pid) {
+  clockid_t clock = 0;
+  timespec time{};
+  if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) != 0) {
+    return std::chrono::nanoseconds(0);
   }
-  unsigned long user = 0;
-  unsigned long system = 0;
-  // After the name: state, 10 fields, then utime and stime.
-  // NOLINTNEXTLINE(cert-err34-c): the kernel writes numbers here
-  std::sscanf(text.c_str() + name_end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
-              &user, &system);
-  return user + system;
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+bool HasBusyThread(pid_t pid) {
+  const std::string task = fmt::format("/proc/{}/task", pid);
+  for (const pid_t tid : Numbers(task)) {
+    const std::string text = ReadSmallFile(fmt::format("{}/{}/stat", task, tid));
+    const std::size_t name_end = text.rfind(')');  // the name may hold anything
+    const char state =
+        name_end == std::string::npos || name_end + 2 >= text.size() ? 'X' : text[name_end + 2];
+    if (state == 'R' || state == 'D') {
+      return true;
+    }
+  }
+  return false;
 }
 
 std::vector<pid_t> OwnChildren() {

@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <compare>
 #include <cstdint>
 #include <optional>
@@ -50,8 +51,11 @@ std::optional<DescriptorState> ReadDescriptorState(pid_t tid, int fd);
 // Thread group of a thread.
 std::optional<pid_t> GroupOf(pid_t tid);
 
-// User and system time of a process, in clock ticks.
-std::uint64_t CpuTicks(pid_t pid);
+// User and system time of a process.
+std::chrono::nanoseconds CpuTimeOf(pid_t pid);
+
+// A thread of it runs, could run, or waits where nothing can interrupt it (for a disk).
+bool HasBusyThread(pid_t pid);
 
 // Direct children of this process, from all of its threads.
 std::vector<pid_t> OwnChildren();

@@ -37,11 +37,15 @@ struct AttemptSpec {
   // Start the ranks by fork from a server that has loaded the libraries (probes/c/fork_server.h),
   // instead of exec. Only for targets that take part.
   bool use_fork_server = false;
-  // Hung: no watched event and no CPU time of any rank for this long.
+  // Hung: no watched event and next to no CPU time of any rank for this long.
   std::chrono::milliseconds hang_after{10'000};
   std::chrono::milliseconds timeout{600'000};
   // After one rank was killed by a fault: how long its peers may run on before all are killed.
   std::chrono::milliseconds peers_grace{3'000};
+  // While a rank is held: the others stand still when they have been at rest for this long, and are
+  // waited for no longer than `hold_limit`.
+  std::chrono::milliseconds still_after{200};
+  std::chrono::milliseconds hold_limit{20'000};
 };
 
 class Supervisor {
