@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -124,6 +125,12 @@ Status SeizeAndRelease(pid_t pid, int gate) {
   return {};
 }
 
+bool IsProgram(const std::string& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+         access(path.c_str(), X_OK) == 0;
+}
+
 }  // namespace
 
 long TraceOptions() {
@@ -165,7 +172,7 @@ Result<Child> LaunchChild(const ChildSpec& spec) {
 
 Result<std::string> FindProgram(const std::string& name) {
   if (name.find('/') != std::string::npos) {
-    if (access(name.c_str(), X_OK) != 0) {
+    if (!IsProgram(name)) {
       return Fail(ErrorCode::kNotFound, "no executable file of this name", name);
     }
     return name;
@@ -175,7 +182,7 @@ Result<std::string> FindProgram(const std::string& name) {
   while (!rest.empty() && !name.empty()) {
     const std::size_t colon = rest.find(':');
     const std::string candidate = std::string(rest.substr(0, colon)) + "/" + name;
-    if (access(candidate.c_str(), X_OK) == 0) {
+    if (IsProgram(candidate)) {
       return candidate;
     }
     rest = colon == std::string_view::npos ? std::string_view() : rest.substr(colon + 1);

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include <csignal>
+#include <map>
 #include <thread>
 
 #include "harness/process/launch_child.h"
@@ -67,6 +68,8 @@ TEST(LifeTest, SaysWhichProgramDoesNotExist) {
   EXPECT_EQ(missing.error().code, ErrorCode::kNotFound);
   EXPECT_THAT(missing.error().ToString(), HasSubstr("no-such-victim"));
   spec.commands[0][0] = "no-such-program-in-path";
+  EXPECT_EQ(supervisor->Run(spec).error().code, ErrorCode::kNotFound);
+  spec.commands[0][0] = folders.Other().string();  // a folder can be entered, not executed
   EXPECT_EQ(supervisor->Run(spec).error().code, ErrorCode::kNotFound);
 }
 
@@ -149,6 +152,26 @@ TEST(LifeTest, AFloodOfOutputCostsLittleMemoryAndDisk) {
   EXPECT_EQ(CountBlindSpots(result, "was swallowed"), 1) << Joined(result.blind_spots);
   EXPECT_EQ(CountBlindSpots(result, "of 209715200 bytes on standard output"), 1)
       << Joined(result.blind_spots);
+}
+
+TEST(LifeTest, BadHabitsOfATargetAreItsOwnAndNothingIsLeft) {
+  const auto supervisor = MakeSupervisor();
+  const std::map<std::string, int> wanted = {
+      {"leaks", 0}, {"eats", 8}, {"zombies", 0}, {"mumbles", 0}};
+  for (const auto& [habit, status] : wanted) {
+    const AttemptFolders folders;
+    AttemptSpec spec = folders.Spec("bad_habits", {habit, "0"});
+    const std::string mark = MarkWith(spec);
+    const AttemptResult result = MustRun(*supervisor, spec);
+    EXPECT_EQ(result.end, AttemptEnd::kAllExited) << habit;
+    EXPECT_EQ(result.ranks[0].status, status) << habit;
+    EXPECT_THAT(ProcessesWith(mark), IsEmpty()) << habit;
+    EXPECT_EQ(CountBlindSpots(result, "logbook records longer than"), habit == "mumbles" ? 1 : 0)
+        << habit << Joined(result.blind_spots);
+    if (habit == "leaks") {  // 800 but for the standard streams, wherever they were moved to
+      EXPECT_EQ(Content(folders.Output() / "rank-0.out"), "797 descriptors\n");
+    }
+  }
 }
 
 TEST(LifeTest, AStopRequestEndsTheAttempt) {
