@@ -45,7 +45,7 @@ class FolderState {
 
   // Applies one completed operation; failed ones (negative result) change nothing. kCorrupt when
   // the operation does not fit the state: then the log is incomplete, and the state is not to be
-  // used on. kUnsupported for a form of fallocate that moves data. A file that comes from outside
+  // used on. kUnsupported for a form of fallocate that is not known. A file that comes from outside
   // the folder (rename, link) has its content in Operation::data; for kAllocate, Operation::mode is
   // the mode argument of fallocate. Open files are known by device and inode, so that a write after
   // an unlink or a rename reaches the right content; 0 stands for unknown, and the path is taken
@@ -53,7 +53,8 @@ class FolderState {
   Status Apply(const Operation& operation);
 
   // Where two states differ, in words, one line per path; empty when they are equal byte for byte.
-  // Names, kinds, contents and link texts are compared; permissions and times are not.
+  // Names, kinds, contents and link texts are compared; permissions, times and opaque contents are
+  // not.
   [[nodiscard]] std::vector<std::string> DifferencesFrom(const FolderState& other) const;
 
   [[nodiscard]] const std::map<std::string, FolderEntry>& Entries() const { return entries_; }
@@ -69,6 +70,7 @@ class FolderState {
   Status ApplyWrite(const Operation& operation);
   Status ApplyTruncate(const Operation& operation);
   Status ApplyAllocate(const Operation& operation);
+  Status MoveData(const Operation& operation, std::string& content) const;
   Status ApplyRename(const Operation& operation);
   Status ApplyArrival(const Operation& operation);
   Status ApplyLink(const Operation& operation);

@@ -15,6 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr unsigned kWriteZeroes = 0x80;  // FALLOC_FL_WRITE_ZEROES, newer than some headers
+
 bool IsFolderItself(const std::string& path) { return path == "."; }
 
 // Names an entry of the folder.
@@ -207,10 +209,12 @@ Status FolderState::ApplyAllocate(const Operation& operation) {
   if (!content) {
     return {};
   }
-  constexpr unsigned kKnown = FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE;
+  constexpr unsigned kKnown = FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE |
+                              FALLOC_FL_COLLAPSE_RANGE | FALLOC_FL_INSERT_RANGE |
+                              FALLOC_FL_UNSHARE_RANGE | kWriteZeroes;
   if ((operation.mode & ~kKnown) != 0) {
     return Fail(ErrorCode::kUnsupported,
-                fmt::format("fallocate with mode {:#x} moves data", operation.mode),
+                fmt::format("fallocate with mode {:#x} is not known", operation.mode),
                 WhereOf(operation));
   }
   std::int64_t end = 0;
@@ -218,15 +222,40 @@ Status FolderState::ApplyAllocate(const Operation& operation) {
       __builtin_add_overflow(operation.offset_bytes, operation.length_bytes, &end)) {
     return DoesNotFit(operation, "the range is impossible");
   }
+  if ((operation.mode & (FALLOC_FL_COLLAPSE_RANGE | FALLOC_FL_INSERT_RANGE)) != 0) {
+    return MoveData(operation, *content);
+  }
   if ((operation.mode & FALLOC_FL_KEEP_SIZE) == 0) {
     REPRISE_RETURN_IF_ERROR(CheckSize(operation, end));
     content->resize(std::max(content->size(), static_cast<std::size_t>(end)), '\0');
   }
-  if ((operation.mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE)) != 0) {
+  if ((operation.mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE | kWriteZeroes)) != 0) {
     const auto size = static_cast<std::int64_t>(content->size());
     std::fill(content->begin() + std::min(operation.offset_bytes, size),
               content->begin() + std::min(end, size), '\0');
   }
+  return {};
+}
+
+// FALLOC_FL_COLLAPSE_RANGE takes the range out, FALLOC_FL_INSERT_RANGE makes room for it.
+Status FolderState::MoveData(const Operation& operation, std::string& content) const {
+  const auto offset = static_cast<std::size_t>(operation.offset_bytes);
+  const auto length = static_cast<std::size_t>(operation.length_bytes);
+  const bool takes_out = (operation.mode & FALLOC_FL_COLLAPSE_RANGE) != 0;
+  if (offset > content.size() || (takes_out && length > content.size() - offset)) {
+    return DoesNotFit(operation, fmt::format("the file has only {} bytes", content.size()));
+  }
+  if (takes_out) {
+    content.erase(offset, length);
+    return {};
+  }
+  std::int64_t size = 0;
+  if (__builtin_add_overflow(static_cast<std::int64_t>(content.size()), operation.length_bytes,
+                             &size)) {
+    return DoesNotFit(operation, "the range is impossible");
+  }
+  REPRISE_RETURN_IF_ERROR(CheckSize(operation, size));
+  content.insert(offset, length, '\0');
   return {};
 }
 

@@ -1,12 +1,13 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/ptrace.h>
-#include <sys/syscall.h>
 
 #include <cerrno>
 #include <csignal>
 
+#include "harness/process/arrival.h"
 #include "harness/process/attempt_run.h"
+#include "harness/process/filter.h"
 #include "harness/process/tracee_memory.h"
 #include "harness/record/logbook_reader.h"
 
@@ -24,15 +25,10 @@ bool ReadRegisters(pid_t tid, user_regs_struct& registers) {
 // again.
 bool WillRestart(std::int64_t result) { return result <= -512 && result >= -516; }
 
-bool ClosesOnExec(const PendingCall& call) {
-  if (call.shape->role == CallRole::kOpen) {
-    return (call.open_flags & O_CLOEXEC) != 0;
-  }
-  return call.shape->number == SYS_fcntl && call.Argument(1) == F_DUPFD_CLOEXEC;
-}
-
-bool ChoosesOwnNumber(const PendingCall& call) {
-  return call.shape->number == SYS_dup2 || call.shape->number == SYS_dup3;
+// Of a call that the filter stops because its number means something else than ours.
+bool IsForeign(pid_t tid) {
+  unsigned long message = 0;
+  return ptrace(PTRACE_GETEVENTMSG, tid, nullptr, &message) == 0 && message == kForeignCallStop;
 }
 
 }  // namespace
@@ -42,10 +38,18 @@ void AttemptRun::OnEntry(Tracee& tracee) {
   if (!ReadRegisters(tracee.tid, registers)) {
     return;
   }
+  if (IsForeign(tracee.tid)) {
+    Deny(tracee, "calls of 32-bit or x32 code, which cannot be followed", registers);
+    return;
+  }
   const CallShape* const shape = FindWatchedCall(static_cast<long>(registers.orig_rax));
   if (shape != nullptr && shape->role == CallRole::kDenied) {
-    Deny(tracee, *shape, registers);
+    Deny(tracee, shape->name, registers);
     return;
+  }
+  if (shape != nullptr && shape->role == CallRole::kTold && tracee.rank >= 0) {
+    log_.CountBlindSpot(
+        fmt::format("rank {} called {}: {}", tracee.rank, shape->name, shape->remark));
   }
   std::optional<PendingCall> call = decoder_.AtEntry(tracee.tid, registers);
   if (!call) {
@@ -73,9 +77,9 @@ void AttemptRun::OnEntry(Tracee& tracee) {
 }
 
 // Answers with ENOSYS; programs fall back to calls that can be seen.
-void AttemptRun::Deny(const Tracee& tracee, const CallShape& shape, user_regs_struct registers) {
+void AttemptRun::Deny(const Tracee& tracee, std::string_view what, user_regs_struct registers) {
   if (tracee.rank >= 0) {
-    log_.CountBlindSpot(fmt::format("information: rank {} was denied {}", tracee.rank, shape.name));
+    log_.CountBlindSpot(fmt::format("information: rank {} was denied {}", tracee.rank, what));
   }
   registers.orig_rax = ~0ULL;
   registers.rax = static_cast<unsigned long long>(-ENOSYS);
@@ -159,6 +163,9 @@ void AttemptRun::OnExit(Tracee& tracee) {
   if (call.MakesDescriptor()) {
     MoveWatchedDescriptor(tracee, call, registers);
   }
+  if (!arrived_.empty()) {
+    WatchArrived(tracee, registers);
+  }
   Resume(tracee);
   StartNextWaiting();
 }
@@ -179,9 +186,7 @@ Action AttemptRun::CompleteCall(Tracee& tracee, const user_regs_struct& register
     return tracee.after_call;
   }
   if (call.IsOperation()) {
-    for (Operation& operation : decoder_.AtExit(tracee.tid, std::move(call), result)) {
-      log_.AddOperation(std::move(operation));
-    }
+    AddOperations(tracee, std::move(call), result);
     return tracee.after_call;
   }
   const bool wrote = result > 0 && call.shape->kind == OperationKind::kWrite;
@@ -191,6 +196,36 @@ Action AttemptRun::CompleteCall(Tracee& tracee, const user_regs_struct& register
     return AddRecords(tracee, call, result, ask_injectors);
   }
   return Action::Continue();
+}
+
+void AttemptRun::AddOperations(const Tracee& tracee, PendingCall call, std::int64_t result) {
+  const bool brings_in = result >= 0 && BringsIn(call.operation);
+  for (Operation& operation : decoder_.AtExit(tracee.tid, std::move(call), result)) {
+    const bool arrives =
+        brings_in && (BringsIn(operation) || operation.kind == OperationKind::kOpen);
+    if (!arrives) {
+      AddOperation(std::move(operation));
+      continue;
+    }
+    arrived_.insert({operation.device, operation.inode});
+    Operation arrival = operation;
+    arrival.data.clear();
+    AddOperation(std::move(operation));
+    AddArrivedMappings(arrival);
+  }
+  for (const std::string& remark : decoder_.TakeRemarks()) {
+    log_.AddBlindSpot(fmt::format("rank {}: {}", tracee.rank, remark));
+  }
+}
+
+void AttemptRun::AddOperation(Operation operation) {
+  if (operation.kind == OperationKind::kMapShared && operation.result >= 0) {
+    log_.CountBlindSpot(
+        fmt::format("rank {} mapped files of the checkpoint folder so that it can write to them "
+                    "unseen; the content of these files is not compared",
+                    operation.address.rank));
+  }
+  log_.AddOperation(std::move(operation));
 }
 
 Action AttemptRun::AddRecords(const Tracee& tracee, const PendingCall& call, std::int64_t result,
@@ -212,43 +247,6 @@ void AttemptRun::AddOutput(const Tracee& tracee, const PendingCall& call, std::i
     const auto wanted = std::min(static_cast<std::size_t>(result), kMaxOutputBytes);
     log_.AddOutputBytes(call.stream_rank, call.stream,
                         CallDecoder::WrittenBytes(tracee.tid, call, wanted));
-  }
-}
-
-void AttemptRun::MoveWatchedDescriptor(const Tracee& tracee, const PendingCall& call,
-                                       user_regs_struct registers) {
-  const auto result = static_cast<long>(registers.rax);
-  const bool is_low = result > 2 && result < kFirstWatchedDescriptor;
-  if (!is_low || decoder_.PlaceOfDescriptor(tracee.tid, static_cast<int>(result)) == Place::kNone) {
-    return;
-  }
-  if (!ChoosesOwnNumber(call)) {
-    const std::optional<long> moved =
-        MoveDescriptor(tracee.tid, registers, static_cast<int>(result), ClosesOnExec(call));
-    if (!moved) {
-      return;  // the thread has ended
-    }
-    if (*moved >= 0) {
-      registers.rax = static_cast<unsigned long long>(*moved);
-      ptrace(PTRACE_SETREGS, tracee.tid, nullptr, &registers);
-      return;
-    }
-  }
-  WatchLowDescriptors(tracee, registers);
-}
-
-// The descriptor has to stay low: a number that the program has chosen, or a limit of descriptors
-// below ours. From now on this process stops at writes to any descriptor, sockets too.
-void AttemptRun::WatchLowDescriptors(const Tracee& tracee, const user_regs_struct& registers) {
-  if (!low_watched_.insert(tracee.group).second) {
-    return;
-  }
-  const std::optional<long> added = AddFilter(tracee.tid, registers, filters_.low_descriptors);
-  if (added && *added != 0) {
-    log_.AddBlindSpot(fmt::format(
-        "rank {}: a file of the checkpoint or logbook folder is open at a number below {}, and its "
-        "writes could not be watched (errno {})",
-        tracee.rank, kFirstWatchedDescriptor, -*added));
   }
 }
 

@@ -177,8 +177,11 @@ Status AttemptRun::CheckDeadlines(Clock::time_point now) {
     }
     return {};
   }
-  if (now - owner_since_ >= kOwnerLimit && !waiting_.empty()) {
+  if (owner_ != 0 && now - owner_since_ >= kOwnerLimit && !waiting_.empty()) {
     owner_ = 0;
+    log_.AddBlindSpot(
+        "an operation took longer than a second, and others were let through meanwhile; the order "
+        "of these in the log is that of their ends");
   }
   StartNextWaiting();  // also after the owner's rank was killed
   return {};

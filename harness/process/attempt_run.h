@@ -1,7 +1,8 @@
 // One attempt: the state of its ranks, and what happens at each stop of a tracee.
 //
 // attempt_run.cc holds its course from start to end, attempt_stops.cc the stops, attempt_calls.cc
-// the watched calls and the injectors, attempt_kill.cc the kills, attempt_hold.cc the holds.
+// the watched calls and the injectors, attempt_descriptors.cc the numbers of open files,
+// attempt_kill.cc the kills, attempt_hold.cc the holds.
 //
 // Exactness. At most one call that changes names or content below the checkpoint folder is under
 // way at a time (`owner_`), so that the order of the log is the order of the kernel. Before a kill,
@@ -36,6 +37,7 @@ namespace reprise {
 struct Filters {
   std::vector<sock_filter> main;
   std::vector<sock_filter> low_descriptors;
+  std::vector<sock_filter> standard_descriptors;
 };
 
 // "SIGKILL to rank 1", "SIGKILL to all ranks".
@@ -108,20 +110,26 @@ class AttemptRun {
   void BeginCall(Tracee& tracee, PendingCall call, const user_regs_struct& registers);
   bool BeginOperation(Tracee& tracee, PendingCall& call, const user_regs_struct& registers);
   bool SwallowOutput(const Tracee& tracee, const PendingCall& call, user_regs_struct registers);
-  void Deny(const Tracee& tracee, const CallShape& shape, user_regs_struct registers);
+  void Deny(const Tracee& tracee, std::string_view what, user_regs_struct registers);
   void OnExit(Tracee& tracee);
   Action CompleteCall(Tracee& tracee, const user_regs_struct& registers, bool ask_injectors);
+  void AddOperations(const Tracee& tracee, PendingCall call, std::int64_t result);
+  void AddOperation(Operation operation);
   Action AddRecords(const Tracee& tracee, const PendingCall& call, std::int64_t result,
                     bool ask_injectors);
   void AddOutput(const Tracee& tracee, const PendingCall& call, std::int64_t result);
-  void MoveWatchedDescriptor(const Tracee& tracee, const PendingCall& call,
-                             user_regs_struct registers);
-  void WatchLowDescriptors(const Tracee& tracee, const user_regs_struct& registers);
   Action AskOnOperation(const Operation& operation);
   Action AskOnRecord(int rank, const std::string& line);
   [[nodiscard]] std::string InjectorName(std::size_t index) const;
   void GiveUpOwnership(pid_t tid);
   void StartNextWaiting();
+
+  // attempt_descriptors.cc
+  void MoveWatchedDescriptor(const Tracee& tracee, const PendingCall& call,
+                             user_regs_struct registers);
+  void WatchLowDescriptor(const Tracee& tracee, const user_regs_struct& registers, int fd);
+  void WatchArrived(const Tracee& tracee, const user_regs_struct& registers);
+  void AddArrivedMappings(const Operation& arrival);
 
   // attempt_kill.cc
   enum class CutOutcome { kKillNow, kKillAfterwards };
@@ -165,11 +173,13 @@ class AttemptRun {
   pid_t owner_ = 0;                   // thread in an exclusive call
   Clock::time_point owner_since_;
   std::optional<Hold> hold_;
-  std::deque<pid_t> waiting_;       // stopped at the entry of an exclusive call
-  std::set<pid_t> low_watched_;     // processes with the second filter
-  int forking_rank_ = kServerRank;  // the rank that the server's next child is
-  std::size_t asking_ = 0;          // the injector that decided last
-  std::string server_misuse_;       // a server that trains instead of serving
+  std::deque<pid_t> waiting_;         // stopped at the entry of an exclusive call
+  std::set<pid_t> low_watched_;       // processes with the filter for low descriptors
+  std::set<pid_t> standard_watched_;  // and with that for standard descriptors
+  std::set<FileKey> arrived_;         // files that the call has brought in that ends now
+  int forking_rank_ = kServerRank;    // the rank that the server's next child is
+  std::size_t asking_ = 0;            // the injector that decided last
+  std::string server_misuse_;         // a server that trains instead of serving
 };
 
 }  // namespace reprise

@@ -125,8 +125,10 @@ void AttemptRun::OnNewTracee(const Tracee& parent) {
     ranks_.push_back(std::move(started));
   }
   const Tracee child = tracees_.Add(tid, *group, rank);
-  if (is_process && low_watched_.contains(parent.group)) {
-    low_watched_.insert(*group);
+  for (std::set<pid_t>* const watched : {&low_watched_, &standard_watched_}) {
+    if (is_process && watched->contains(parent.group)) {
+      watched->insert(*group);
+    }
   }
   if (rank >= 0 && ranks_[static_cast<std::size_t>(rank)].killed) {
     kill(child.group, SIGKILL);

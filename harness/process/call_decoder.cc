@@ -9,15 +9,14 @@
 #include <filesystem>
 
 #include "harness/base/files.h"
-#include "harness/process/folder_import.h"
+#include "harness/process/arrival.h"
+#include "harness/process/path_resolver.h"
 #include "harness/process/tracee_memory.h"
 
 namespace reprise {
 namespace {
 
-constexpr std::string_view kDeleted = " (deleted)";
-// A file that is renamed in from outside is read whole, up to this size.
-constexpr std::uint64_t kMaxImportBytes = 1ULL << 32U;
+constexpr std::uint64_t kNoAppendFlag = 0x20;  // RWF_NOAPPEND, newer than the headers here
 
 bool OpensForWriting(int flags) {
   return (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)) != 0;
@@ -77,6 +76,13 @@ std::string RealPathOf(pid_t tid, const PendingCall& call, int folder_position, 
   return ResolvePath({.tid = tid, .folder = folder, .text = text, .follow = follow});
 }
 
+// A mapping of a file that was opened for reading can never be written through; one that is not
+// writable yet may become so (mprotect).
+bool MayBeWritten(pid_t tid, const PendingCall& call) {
+  const DescriptorState state = ReadDescriptorState(tid, call.fd).value_or(DescriptorState{});
+  return (state.flags & O_ACCMODE) == O_RDWR;
+}
+
 std::string ReadBack(pid_t tid, int fd, std::int64_t offset_bytes, std::int64_t length_bytes) {
   const auto bytes =
       ReadFileRange(DescriptorLink(tid, fd), static_cast<std::uint64_t>(offset_bytes),
@@ -115,6 +121,7 @@ std::optional<PendingCall> CallDecoder::AtEntry(pid_t tid, const user_regs_struc
       concerns_us = DecodeDescriptor(tid, call);
       break;
     case CallRole::kDenied:
+    case CallRole::kTold:
       break;
   }
   return concerns_us ? std::optional<PendingCall>(std::move(call)) : std::nullopt;
@@ -131,13 +138,8 @@ bool CallDecoder::DecodeOpen(pid_t tid, PendingCall& call) {
   if (facts) {
     call.key = facts->key;
   }
-  call.place = PlaceOfPath(call.real_path);
   Operation& operation = call.operation;
-  operation.path = NameOfPath(call.real_path);
-  if (call.place == Place::kNone && facts && known_.contains(facts->key)) {
-    call.place = Place::kCheckpoint;  // another name of a file in the folder
-    operation.path = known_[facts->key];
-  }
+  NamePath(call, facts);
   const bool unnamed = (call.open_flags & O_TMPFILE) == O_TMPFILE;
   if (unnamed) {
     operation.path.clear();
@@ -167,12 +169,15 @@ bool CallDecoder::DecodeDescriptor(pid_t tid, PendingCall& call) {
   if (!facts->is_regular && call.shape->role != CallRole::kSync) {
     return false;
   }
+  if (call.shape->role == CallRole::kMap && !MayBeWritten(tid, call)) {
+    return false;
+  }
   const auto output = places_.outputs.find(facts->key);
   if (output != places_.outputs.end()) {
     call.place = Place::kOutput;
     std::tie(call.stream_rank, call.stream) = output->second;
   } else {
-    Name name = NameOfDescriptor(tid, call.fd, *facts);
+    WatchedNames::Name name = names_.NameOfDescriptor(tid, call.fd, *facts);
     call.place = name.place;
     call.operation.path = std::move(name.path);
   }
@@ -209,23 +214,57 @@ void CallDecoder::ReadWriteVectors(pid_t tid, PendingCall& call) const {
   }
 }
 
+// The path of the call, and the place that it names.
+void CallDecoder::NamePath(PendingCall& call, const std::optional<FileFacts>& facts) {
+  call.place = names_.PlaceOfPath(call.real_path);
+  call.operation.path = names_.NameOfPath(call.real_path);
+  const std::string* const other =
+      call.place == Place::kNone && facts ? names_.OtherName(*facts) : nullptr;
+  if (other != nullptr) {
+    call.place = Place::kCheckpoint;
+    call.operation.path = *other;
+  }
+}
+
+void CallDecoder::DecodeSecondPath(pid_t tid, PendingCall& call) {
+  const CallShape& shape = *call.shape;
+  Operation& operation = call.operation;
+  call.second_real_path = RealPathOf(tid, call, shape.second_folder, shape.second_path, false);
+  operation.second_path = names_.NameOfPath(call.second_real_path);
+  if (names_.PlaceOfPath(call.second_real_path) == Place::kCheckpoint) {
+    call.place = Place::kCheckpoint;
+  }
+  operation.creates = !FactsOfPath(call.second_real_path, false);
+  if (shape.number != SYS_renameat2) {
+    return;
+  }
+  const std::uint64_t flags = call.Argument(shape.flags);
+  operation.excludes = (flags & RENAME_NOREPLACE) != 0;
+  operation.exchanges = (flags & RENAME_EXCHANGE) != 0;
+  if (operation.exchanges && operation.second_path.starts_with('/')) {
+    // An exchange has no direction; one with the outside is told as an arrival.
+    std::swap(operation.path, operation.second_path);
+    std::swap(call.real_path, call.second_real_path);
+  }
+}
+
 bool CallDecoder::DecodePaths(pid_t tid, PendingCall& call) {
   const CallShape& shape = *call.shape;
   Operation& operation = call.operation;
+  if (operation.kind == OperationKind::kOpen) {  // mknod
+    call.open_flags = O_CREAT | O_EXCL;
+    operation.creates = true;
+    operation.excludes = true;
+  }
   if (operation.kind == OperationKind::kSymlink) {
     operation.path = ReadPath(tid, call.Argument(shape.path)).value_or("");
   } else {
     call.real_path = RealPathOf(tid, call, shape.folder, shape.path, FollowsLastLink(call));
-    operation.path = NameOfPath(call.real_path);
-    call.place = PlaceOfPath(call.real_path);
+    NamePath(call, operation.kind == OperationKind::kTruncate ? FactsOfPath(call.real_path)
+                                                              : std::nullopt);
   }
   if (shape.second_path >= 0) {
-    call.second_real_path = RealPathOf(tid, call, shape.second_folder, shape.second_path, false);
-    operation.second_path = NameOfPath(call.second_real_path);
-    if (PlaceOfPath(call.second_real_path) == Place::kCheckpoint) {
-      call.place = Place::kCheckpoint;
-    }
-    operation.creates = !FactsOfPath(call.second_real_path, false);
+    DecodeSecondPath(tid, call);
   }
   if (call.place != Place::kCheckpoint) {
     return false;
@@ -237,11 +276,7 @@ bool CallDecoder::DecodePaths(pid_t tid, PendingCall& call) {
   }
   operation.mode = static_cast<unsigned>(call.Argument(shape.mode));
   operation.length_bytes = static_cast<std::int64_t>(call.Argument(shape.size));
-  const std::uint64_t flags = call.Argument(shape.flags);
-  if (shape.number == SYS_renameat2) {
-    operation.excludes = (flags & RENAME_NOREPLACE) != 0;
-    operation.exchanges = (flags & RENAME_EXCHANGE) != 0;
-  } else if (shape.number == SYS_unlinkat && (flags & AT_REMOVEDIR) != 0) {
+  if (shape.number == SYS_unlinkat && (call.Argument(shape.flags) & AT_REMOVEDIR) != 0) {
     operation.kind = OperationKind::kRemoveFolder;
   }
   return true;
@@ -272,16 +307,28 @@ std::vector<Operation> CallDecoder::AtExit(pid_t tid, PendingCall call, std::int
     case CallRole::kMap:
     case CallRole::kDuplicate:
     case CallRole::kDenied:
+    case CallRole::kTold:
       break;
   }
-  const bool brings_folder =
-      call.operation.kind == OperationKind::kRename && call.operation.path.starts_with('/') &&
-      !call.operation.second_path.starts_with('/') &&
-      FactsOfPath(call.second_real_path, false).value_or(FileFacts{}).is_folder;
-  if (brings_folder) {
-    return ImportFolder(call.operation, call.second_real_path);
+  return BringsIn(call.operation) ? ReceiveArrival(std::move(call))
+                                  : std::vector<Operation>{std::move(call.operation)};
+}
+
+std::vector<Operation> CallDecoder::ReceiveArrival(PendingCall call) {
+  Arrival arrival =
+      TellArrival(std::move(call.operation), call.second_real_path, places_.record_data);
+  for (const std::string& what : arrival.left_out) {
+    remarks_.push_back("of what was moved into the checkpoint folder, this is not recorded: " +
+                       what);
   }
-  return {std::move(call.operation)};
+  for (const Operation& operation : arrival.operations) {
+    const bool is_new = operation.kind == OperationKind::kOpen;
+    if (operation.inode != 0 && (is_new || !operation.second_path.empty())) {
+      names_.Learn({operation.device, operation.inode},
+                   is_new ? operation.path : operation.second_path);
+    }
+  }
+  return std::move(arrival.operations);
 }
 
 void CallDecoder::FinishOpen(pid_t tid, PendingCall& call, std::int64_t result) {
@@ -290,7 +337,7 @@ void CallDecoder::FinishOpen(pid_t tid, PendingCall& call, std::int64_t result) 
     call.operation.inode = facts->key.inode;
     call.operation.mode = facts->mode;
     if (!call.operation.path.empty()) {
-      known_[facts->key] = call.operation.path;
+      names_.Learn(facts->key, call.operation.path);
     }
   }
 }
@@ -316,9 +363,11 @@ void CallDecoder::FinishWrite(pid_t tid, PendingCall& call, std::int64_t result)
   if (!places_.record_data) {
     return;
   }
-  operation.data = call.vectors.empty()
-                       ? ReadBack(tid, call.fd, operation.offset_bytes, operation.length_bytes)
-                       : WrittenBytes(tid, call, static_cast<std::size_t>(result));
+  // The file, not the writer's memory: another thread may have changed that since.
+  operation.data = ReadBack(tid, call.fd, operation.offset_bytes, operation.length_bytes);
+  if (operation.data.empty()) {  // of a mode that forbids reading
+    operation.data = WrittenBytes(tid, call, static_cast<std::size_t>(result));
+  }
 }
 
 std::int64_t CallDecoder::OffsetOfWrite(pid_t tid, const PendingCall& call,
@@ -326,9 +375,9 @@ std::int64_t CallDecoder::OffsetOfWrite(pid_t tid, const PendingCall& call,
   const CallShape& shape = *call.shape;
   const DescriptorState state = ReadDescriptorState(tid, call.fd).value_or(DescriptorState{});
   const auto given = static_cast<std::int64_t>(call.Argument(shape.offset));
+  const std::uint64_t flags = shape.number == SYS_pwritev2 ? call.Argument(shape.flags) : 0;
   const bool appends =
-      (state.flags & O_APPEND) != 0 ||
-      (shape.number == SYS_pwritev2 && (call.Argument(shape.flags) & RWF_APPEND) != 0);
+      (flags & RWF_APPEND) != 0 || ((state.flags & O_APPEND) != 0 && (flags & kNoAppendFlag) == 0);
   if (appends) {
     return FactsOfPath(DescriptorLink(tid, call.fd)).value_or(FileFacts{}).size_bytes - result;
   }
@@ -349,26 +398,53 @@ void CallDecoder::FinishPaths(PendingCall& call) {
   Operation& operation = call.operation;
   const bool has_two = call.shape->second_path >= 0;
   const std::string& made = has_two ? call.second_real_path : call.real_path;
-  if (operation.kind == OperationKind::kMakeFolder ||
-      operation.kind == OperationKind::kAttributes) {
-    operation.mode = FactsOfPath(made, false).value_or(FileFacts{}).mode;
-  }
-  if (operation.kind != OperationKind::kRename && operation.kind != OperationKind::kLink) {
+  const std::optional<FileFacts> facts = FactsOfPath(made, false);
+  if (!facts) {
     return;
   }
-  const bool comes_in = !operation.second_path.starts_with('/') &&
-                        (operation.path.empty() || operation.path.starts_with('/'));
-  const std::optional<FileFacts> facts = FactsOfPath(made, false);
-  if (facts) {
-    operation.device = facts->key.device;
-    operation.inode = facts->key.inode;
-    operation.mode = facts->mode;
-    known_[facts->key] = operation.second_path;
+  switch (operation.kind) {
+    case OperationKind::kMakeFolder:
+    case OperationKind::kAttributes:
+      operation.mode = facts->mode;
+      break;
+    case OperationKind::kOpen:
+    case OperationKind::kRename:
+    case OperationKind::kLink:
+      FinishName(call, *facts);
+      break;
+    case OperationKind::kWrite:
+    case OperationKind::kTruncate:
+    case OperationKind::kAllocate:
+    case OperationKind::kSync:
+    case OperationKind::kSyncRange:
+    case OperationKind::kSymlink:
+    case OperationKind::kUnlink:
+    case OperationKind::kRemoveFolder:
+    case OperationKind::kMapShared:
+      break;
   }
-  if (comes_in && facts && facts->is_regular && places_.record_data) {
-    const auto content = ReadFile(made, kMaxImportBytes);
-    operation.data = content ? *content : std::string();
-    operation.length_bytes = facts->size_bytes;
+}
+
+// A name now means this file.
+void CallDecoder::FinishName(PendingCall& call, const FileFacts& facts) {
+  Operation& operation = call.operation;
+  const bool is_rename = operation.kind == OperationKind::kRename;
+  const bool leaves = is_rename && operation.second_path.starts_with('/');
+  if (leaves && FactsOfPath(call.real_path, false).value_or(FileFacts{}).key == facts.key) {
+    operation.second_path = operation.path;  // two names of one file: rename(2) leaves both
+  }
+  operation.device = facts.key.device;
+  operation.inode = facts.key.inode;
+  operation.mode = facts.mode;
+  const std::string& name =
+      operation.kind == OperationKind::kOpen ? operation.path : operation.second_path;
+  if (name.starts_with('/')) {
+    return;  // it has left the folder
+  }
+  if (facts.is_regular) {
+    names_.Learn(facts.key, name);
+  } else if (is_rename && facts.is_folder) {
+    names_.FolderWasRenamed(operation.path, name);
   }
 }
 
@@ -382,39 +458,7 @@ Place CallDecoder::PlaceOfDescriptor(pid_t tid, int fd) {
   if (!facts || !facts->is_regular) {
     return Place::kNone;
   }
-  return NameOfDescriptor(tid, fd, *facts).place;
-}
-
-Place CallDecoder::PlaceOfPath(const std::string& real_path) const {
-  if (IsBelow(real_path, places_.checkpoint)) {
-    return Place::kCheckpoint;
-  }
-  return IsBelow(real_path, places_.logbook) ? Place::kLogbook : Place::kNone;
-}
-
-std::string CallDecoder::NameOfPath(const std::string& real_path) const {
-  if (!IsBelow(real_path, places_.checkpoint)) {
-    return real_path;
-  }
-  return real_path.ends_with(kDeleted) && !FactsOfPath(real_path, false)
-             ? std::string()
-             : RelativeTo(real_path, places_.checkpoint);
-}
-
-CallDecoder::Name CallDecoder::NameOfDescriptor(pid_t tid, int fd, const FileFacts& facts) {
-  const std::string path = ReadLink(DescriptorLink(tid, fd)).value_or("");
-  const bool nameless = path.ends_with(kDeleted) && !FactsOfPath(path, false);
-  const Place place = PlaceOfPath(path);
-  if (place != Place::kNone && !nameless) {
-    return {place, place == Place::kCheckpoint ? RelativeTo(path, places_.checkpoint) : path};
-  }
-  const auto known = known_.find(facts.key);
-  if (known == known_.end()) {
-    return {place, ""};
-  }
-  const std::string other = places_.checkpoint + "/" + known->second;
-  const bool still_there = FactsOfPath(other, false).value_or(FileFacts{}).key == facts.key;
-  return {Place::kCheckpoint, still_there ? known->second : ""};
+  return names_.NameOfDescriptor(tid, fd, *facts).place;
 }
 
 }  // namespace reprise

@@ -7,27 +7,22 @@
 #include <sys/types.h>
 #include <sys/user.h>
 
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "harness/process/path_resolver.h"
 #include "harness/process/pending_call.h"
+#include "harness/process/watched_names.h"
 
 namespace reprise {
 
-struct WatchedPlaces {
-  std::string checkpoint;  // real paths of folders
-  std::string logbook;
-  std::map<FileKey, std::pair<int, int>> outputs;  // rank and stream (1, 2) of each output file
-  bool record_data = true;
-};
-
 class CallDecoder {
  public:
-  explicit CallDecoder(WatchedPlaces places) : places_(std::move(places)) {}
+  explicit CallDecoder(WatchedPlaces places) : places_(std::move(places)), names_(places_) {}
+  CallDecoder(const CallDecoder&) = delete;
+  CallDecoder& operator=(const CallDecoder&) = delete;
+  ~CallDecoder() = default;
 
   // Nothing: the call concerns no watched file. Address and result are not known yet.
   std::optional<PendingCall> AtEntry(pid_t tid, const user_regs_struct& registers);
@@ -39,34 +34,32 @@ class CallDecoder {
   // The bytes that a completed write of `length_bytes` has written, from the writer's memory.
   static std::string WrittenBytes(pid_t tid, const PendingCall& call, std::size_t length_bytes);
 
+  // What could not be recorded since the last call, in words.
+  std::vector<std::string> TakeRemarks() { return std::exchange(remarks_, {}); }
+
   // Is the open file of this descriptor below a watched folder?
   Place PlaceOfDescriptor(pid_t tid, int fd);
 
  private:
-  struct Name {
-    Place place = Place::kNone;
-    std::string path;  // relative to the checkpoint folder; empty: no name any more
-  };
-
   bool DecodeOpen(pid_t tid, PendingCall& call);
   bool DecodeDescriptor(pid_t tid, PendingCall& call);
   bool DecodePaths(pid_t tid, PendingCall& call);
+  void DecodeSecondPath(pid_t tid, PendingCall& call);
+  void NamePath(PendingCall& call, const std::optional<FileFacts>& facts);
   void DecodeSizes(pid_t tid, PendingCall& call) const;
   void ReadWriteVectors(pid_t tid, PendingCall& call) const;
 
   void FinishOpen(pid_t tid, PendingCall& call, std::int64_t result);
   void FinishWrite(pid_t tid, PendingCall& call, std::int64_t result);
   void FinishPaths(PendingCall& call);
+  void FinishName(PendingCall& call, const FileFacts& facts);
+  std::vector<Operation> ReceiveArrival(PendingCall call);
   [[nodiscard]] std::int64_t OffsetOfWrite(pid_t tid, const PendingCall& call,
                                            std::int64_t result) const;
 
-  [[nodiscard]] Place PlaceOfPath(const std::string& real_path) const;
-  [[nodiscard]] std::string NameOfPath(const std::string& real_path) const;
-  Name NameOfDescriptor(pid_t tid, int fd, const FileFacts& facts);
-
   WatchedPlaces places_;
-  // Names below the checkpoint folder of inodes seen there: hard links, files renamed away.
-  std::map<FileKey, std::string> known_;
+  WatchedNames names_;
+  std::vector<std::string> remarks_;
 };
 
 }  // namespace reprise

@@ -50,6 +50,7 @@ bool CutWrite(pid_t tid, user_regs_struct registers, const PendingCall& call, st
     case CallRole::kClone:
     case CallRole::kDuplicate:
     case CallRole::kDenied:
+    case CallRole::kTold:
       return false;
   }
   return false;

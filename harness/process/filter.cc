@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <sched.h>
 #include <seccomp.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -10,7 +11,6 @@
 #include <memory>
 
 #include "harness/base/unique_fd.h"
-#include "harness/process/watched_calls.h"
 
 namespace reprise {
 namespace {
@@ -21,18 +21,24 @@ using Tests = std::vector<scmp_arg_cmp>;
 scmp_arg_cmp Equals(int argument, std::uint64_t value) {
   return {static_cast<unsigned>(argument), SCMP_CMP_EQ, value, 0};
 }
-scmp_arg_cmp AtLeast(int argument, std::uint64_t value) {
-  return {static_cast<unsigned>(argument), SCMP_CMP_GE, value, 0};
-}
 scmp_arg_cmp Masked(int argument, std::uint64_t mask, std::uint64_t value) {
   return {static_cast<unsigned>(argument), SCMP_CMP_MASKED_EQ, mask, value};
 }
 
-// Descriptors from `first` on, then the other tests that must hold with it.
-struct DescriptorRange {
-  std::uint64_t first;
-  bool standard_streams;  // 1 and 2 too, for writes
-};
+// The numbers that a filter looks at.
+enum class DescriptorRange { kWatched, kFromThree, kStandard };
+
+scmp_arg_cmp IsIn(DescriptorRange range, int argument) {
+  switch (range) {
+    case DescriptorRange::kWatched:
+      return {static_cast<unsigned>(argument), SCMP_CMP_GE, kFirstWatchedDescriptor, 0};
+    case DescriptorRange::kFromThree:
+      return {static_cast<unsigned>(argument), SCMP_CMP_GE, 3, 0};
+    case DescriptorRange::kStandard:
+      return {static_cast<unsigned>(argument), SCMP_CMP_LE, 2, 0};
+  }
+  return {};
+}
 
 std::vector<Tests> OpenTests(const CallShape& shape) {
   if (shape.flags < 0) {
@@ -46,61 +52,67 @@ std::vector<Tests> OpenTests(const CallShape& shape) {
   return any;
 }
 
+// Standard output and error are always watched.
 std::vector<Tests> WriteTests(const CallShape& shape, DescriptorRange range) {
-  std::vector<Tests> any = {{AtLeast(shape.fd, range.first)}};
-  if (range.standard_streams) {
+  std::vector<Tests> any = {{IsIn(range, shape.fd)}};
+  if (range == DescriptorRange::kWatched) {
     any.push_back({Equals(shape.fd, 1)});
     any.push_back({Equals(shape.fd, 2)});
   }
   return any;
 }
 
-// The same further test for each of `values`, on a descriptor of the range.
+// Each of `alternatives`, on a descriptor of the range.
 std::vector<Tests> WithDescriptor(const CallShape& shape, DescriptorRange range,
                                   const std::vector<scmp_arg_cmp>& alternatives) {
   std::vector<Tests> any;
   for (const scmp_arg_cmp& test : alternatives) {
-    any.push_back({AtLeast(shape.fd, range.first), test});
+    any.push_back({IsIn(range, shape.fd), test});
   }
   return any;
 }
 
-std::vector<Tests> MapTests(const CallShape& shape, DescriptorRange range) {
-  std::vector<Tests> any = WithDescriptor(shape, range,
-                                          {Masked(shape.flags, MAP_TYPE, MAP_SHARED),
-                                           Masked(shape.flags, MAP_TYPE, MAP_SHARED_VALIDATE)});
-  for (Tests& tests : any) {
-    tests.push_back(Masked(2, PROT_WRITE, PROT_WRITE));
+std::vector<Tests> DuplicateTests(const CallShape& shape, DescriptorRange range) {
+  if (shape.number == SCMP_SYS(fcntl)) {
+    return WithDescriptor(shape, range,
+                          {Equals(shape.flags, F_DUPFD), Equals(shape.flags, F_DUPFD_CLOEXEC)});
   }
-  return any;
+  return {{IsIn(range, shape.fd)}};
+}
+
+std::vector<Tests> ToldTests(const CallShape& shape) {
+  return shape.flags < 0 ? std::vector<Tests>{{}}
+                         : std::vector<Tests>{{Masked(shape.flags, CLONE_NEWNS, CLONE_NEWNS)}};
 }
 
 // The alternatives under which a call is stopped; an empty list: this filter does not look at it.
 std::vector<Tests> TestsOf(const CallShape& shape, DescriptorRange range) {
-  const bool all_numbers = range.standard_streams;
+  // What does not depend on a descriptor's number is stopped by the filter that every rank has.
+  const bool is_main = range == DescriptorRange::kWatched;
   switch (shape.role) {
     case CallRole::kOpen:
-      return all_numbers ? OpenTests(shape) : std::vector<Tests>{};
+      return is_main ? OpenTests(shape) : std::vector<Tests>{};
     case CallRole::kWrite:
     case CallRole::kWriteVector:
     case CallRole::kCopy:
+      return WriteTests(shape, range);
     case CallRole::kDescriptor:
-      return WriteTests(shape, {range.first, all_numbers && shape.role != CallRole::kDescriptor});
+      return {{IsIn(range, shape.fd)}};
     case CallRole::kSync:
     case CallRole::kPath:
     case CallRole::kDenied:
-      return all_numbers ? std::vector<Tests>{{}} : std::vector<Tests>{};
+      return is_main ? std::vector<Tests>{{}} : std::vector<Tests>{};
+    case CallRole::kTold:
+      return is_main ? ToldTests(shape) : std::vector<Tests>{};
     case CallRole::kMap:
-      return MapTests(shape, range);
+      return WithDescriptor(shape, range,
+                            {Masked(shape.flags, MAP_TYPE, MAP_SHARED),
+                             Masked(shape.flags, MAP_TYPE, MAP_SHARED_VALIDATE)});
     case CallRole::kClone:
       return WithDescriptor(shape, range,
                             {Equals(shape.flags, FICLONE), Equals(shape.flags, FICLONERANGE)});
     case CallRole::kDuplicate:
-      return shape.number == SCMP_SYS(fcntl)
-                 ? WithDescriptor(
-                       shape, range,
-                       {Equals(shape.flags, F_DUPFD), Equals(shape.flags, F_DUPFD_CLOEXEC)})
-                 : std::vector<Tests>{{AtLeast(shape.fd, range.first)}};
+      return DuplicateTests(shape, range);
   }
   return {};
 }
@@ -123,19 +135,19 @@ Result<std::vector<sock_filter>> Export(scmp_filter_ctx context) {
   return program;
 }
 
-Result<std::vector<sock_filter>> Build(DescriptorRange range) {
+Result<std::vector<sock_filter>> Build(const std::vector<CallShape>& calls, DescriptorRange range) {
   const Context context(seccomp_init(SCMP_ACT_ALLOW), seccomp_release);
   if (!context) {
     return Fail(ErrorCode::kUnsupported, "libseccomp cannot make a filter on this machine");
   }
-  seccomp_attr_set(context.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS));
+  seccomp_attr_set(context.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_TRACE(kForeignCallStop));
   // A binary tree over call numbers instead of a chain: every call of the target walks it.
   seccomp_attr_set(context.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2);
-  for (const CallShape& shape : WatchedCalls()) {
+  for (const CallShape& shape : calls) {
     for (const Tests& tests : TestsOf(shape, range)) {
-      const int error =
-          seccomp_rule_add_array(context.get(), SCMP_ACT_TRACE(1), static_cast<int>(shape.number),
-                                 static_cast<unsigned>(tests.size()), tests.data());
+      const int error = seccomp_rule_add_array(context.get(), SCMP_ACT_TRACE(kWatchedCallStop),
+                                               static_cast<int>(shape.number),
+                                               static_cast<unsigned>(tests.size()), tests.data());
       if (error < 0) {
         return FailErrno(-error, std::string("seccomp rule for ") + shape.name);
       }
@@ -146,8 +158,17 @@ Result<std::vector<sock_filter>> Build(DescriptorRange range) {
 
 }  // namespace
 
-Result<std::vector<sock_filter>> BuildFilter() { return Build({kFirstWatchedDescriptor, true}); }
+Result<std::vector<sock_filter>> BuildFilter(const std::vector<CallShape>& calls) {
+  return Build(calls, DescriptorRange::kWatched);
+}
 
-Result<std::vector<sock_filter>> BuildLowDescriptorFilter() { return Build({3, false}); }
+Result<std::vector<sock_filter>> BuildLowDescriptorFilter(const std::vector<CallShape>& calls) {
+  return Build(calls, DescriptorRange::kFromThree);
+}
+
+Result<std::vector<sock_filter>> BuildStandardDescriptorFilter(
+    const std::vector<CallShape>& calls) {
+  return Build(calls, DescriptorRange::kStandard);
+}
 
 }  // namespace reprise

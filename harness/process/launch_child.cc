@@ -117,7 +117,9 @@ Status SeizeAndRelease(pid_t pid, int gate) {
     waitpid(pid, nullptr, __WALL);
     return Fail(error == EPERM ? ErrorCode::kUnsupported : ErrorCode::kSystem,
                 std::string("ptrace(PTRACE_SEIZE) of a child failed (errno ") +
-                    std::to_string(error) + "); `reprise doctor` says what this machine allows");
+                    std::to_string(error) +
+                    "): reprise itself is traced (strace, gdb), or ptrace is forbidden here; "
+                    "`reprise doctor` says what this machine allows");
   }
   if (write(gate, "x", 1) != 1) {
     return FailErrno(errno, "releasing a child");

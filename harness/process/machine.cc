@@ -49,7 +49,7 @@ MachineFact KernelFact() {
 
 // One life of a tiny program under filter and tracer.
 Status TryTracing() {
-  REPRISE_ASSIGN_OR_RETURN(const std::vector<sock_filter> filter, BuildFilter());
+  REPRISE_ASSIGN_OR_RETURN(const std::vector<sock_filter> filter, BuildFilter(WatchedCalls()));
   const UniqueFd nothing(open("/dev/null", O_RDWR | O_CLOEXEC));
   REPRISE_ASSIGN_OR_RETURN(const Child child, LaunchChild({.program = "/bin/true",
                                                            .arguments = {"true"},

@@ -52,13 +52,13 @@ inline bool PendingCall::IsExclusive() const {
     return false;
   }
   switch (operation.kind) {
-    case OperationKind::kOpen:
-      return operation.creates || operation.truncates;
     case OperationKind::kSync:
     case OperationKind::kSyncRange:
     case OperationKind::kAttributes:
     case OperationKind::kMapShared:
       return false;
+    // Also an open that makes nothing: which file its name means depends on what comes before.
+    case OperationKind::kOpen:
     case OperationKind::kWrite:
     case OperationKind::kTruncate:
     case OperationKind::kAllocate:

@@ -4,12 +4,14 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <climits>
 #include <cstdlib>
 #include <ctime>
 #include <memory>
+#include <sstream>
 
 #include "harness/base/unique_fd.h"
 
@@ -32,9 +34,9 @@ std::vector<pid_t> Numbers(const std::string& folder) {
   if (!entries) {
     return numbers;
   }
-  while (const dirent* entry = readdir(entries.get())) {            // NOLINT(concurrency-mt-unsafe)
-    if (const int number = std::atoi(entry->d_name); number > 0) {  // NOLINT: 0 means no number
-      numbers.push_back(number);
+  while (const dirent* entry = readdir(entries.get())) {  // NOLINT(concurrency-mt-unsafe)
+    if (*entry->d_name >= '0' && *entry->d_name <= '9') {
+      numbers.push_back(std::atoi(entry->d_name));  // NOLINT: the kernel writes numbers here
     }
   }
   return numbers;
@@ -74,6 +76,30 @@ std::optional<DescriptorState> ReadDescriptorState(pid_t tid, int fd) {
     return std::nullopt;
   }
   return DescriptorState{*position, static_cast<int>(*flags)};
+}
+
+std::vector<int> OpenDescriptors(pid_t pid) { return Numbers(fmt::format("/proc/{}/fd", pid)); }
+
+std::set<FileKey> SharedMappings(pid_t pid) {
+  std::set<FileKey> files;
+  std::istringstream lines(ReadSmallFile(fmt::format("/proc/{}/maps", pid), 16U << 20U));
+  // "7f00-7f01 rw-s 00000000 08:01 1234   /path"
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream fields(line);
+    std::string range;
+    std::string permissions;
+    std::string offset;
+    unsigned major_number = 0;
+    unsigned minor_number = 0;
+    char colon = 0;
+    std::uint64_t inode = 0;
+    fields >> range >> permissions >> offset >> std::hex >> major_number >> colon >> minor_number >>
+        std::dec >> inode;
+    if (fields && inode != 0 && permissions.ends_with('s')) {
+      files.insert({makedev(major_number, minor_number), inode});
+    }
+  }
+  return files;
 }
 
 std::optional<pid_t> GroupOf(pid_t tid) {

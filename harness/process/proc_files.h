@@ -10,6 +10,7 @@
 #include <compare>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,12 @@ struct DescriptorState {
   int flags = 0;
 };
 std::optional<DescriptorState> ReadDescriptorState(pid_t tid, int fd);
+
+// All descriptors of a process, without a certain order.
+std::vector<int> OpenDescriptors(pid_t pid);
+
+// Files that the process has mapped shared, writable or not.
+std::set<FileKey> SharedMappings(pid_t pid);
 
 // Thread group of a thread.
 std::optional<pid_t> GroupOf(pid_t tid);

@@ -245,13 +245,14 @@ Result<AttemptResult> TracingSupervisor::Run(const AttemptSpec& spec) {
 
 }  // namespace
 
-Result<std::unique_ptr<Supervisor>> Supervisor::Create() {
+Result<std::unique_ptr<Supervisor>> Supervisor::Create(const std::vector<CallShape>& watched) {
   if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) {
     return FailErrno(errno, "prctl(PR_SET_CHILD_SUBREAPER)");
   }
   Filters filters;
-  REPRISE_ASSIGN_OR_RETURN(filters.main, BuildFilter());
-  REPRISE_ASSIGN_OR_RETURN(filters.low_descriptors, BuildLowDescriptorFilter());
+  REPRISE_ASSIGN_OR_RETURN(filters.main, BuildFilter(watched));
+  REPRISE_ASSIGN_OR_RETURN(filters.low_descriptors, BuildLowDescriptorFilter(watched));
+  REPRISE_ASSIGN_OR_RETURN(filters.standard_descriptors, BuildStandardDescriptorFilter(watched));
   return std::make_unique<TracingSupervisor>(std::move(filters));
 }
 

@@ -16,6 +16,7 @@
 
 #include "harness/base/result.h"
 #include "harness/model/attempt.h"
+#include "harness/process/watched_calls.h"
 #include "injectors/injector.h"
 
 namespace reprise {
@@ -50,8 +51,10 @@ struct AttemptSpec {
 
 class Supervisor {
  public:
-  // Makes this process the subreaper of its descendants.
-  static Result<std::unique_ptr<Supervisor>> Create();
+  // Makes this process the subreaper of its descendants. Calls that are not in `watched` run free;
+  // tests take some out, to see that they are missed.
+  static Result<std::unique_ptr<Supervisor>> Create(
+      const std::vector<CallShape>& watched = WatchedCalls());
 
   virtual ~Supervisor() = default;
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "harness/base/files.h"
+#include "harness/explore/folder_state.h"
 #include "harness/process/supervisor.h"
 
 namespace reprise::testing {
@@ -24,11 +25,11 @@ namespace reprise::testing {
 // Fresh folders of one attempt; removed at the end.
 class AttemptFolders {
  public:
-  AttemptFolders() {
-    // In memory where that is possible: some tests make hundreds of fsyncs.
-    const bool has_memory = access("/dev/shm", W_OK) == 0;
-    const std::filesystem::path base =
-        has_memory ? "/dev/shm" : std::filesystem::temp_directory_path();
+  // In memory where that is possible: some tests make hundreds of fsyncs.
+  AttemptFolders()
+      : AttemptFolders(access("/dev/shm", W_OK) == 0 ? "/dev/shm"
+                                                     : std::filesystem::temp_directory_path()) {}
+  explicit AttemptFolders(const std::filesystem::path& base) {
     std::string pattern = (base / "reprise-process-XXXXXX").string();
     root_ = std::filesystem::canonical(mkdtemp(pattern.data()));
     for (const char* name : {"ckpt", "log", "out", "other"}) {
@@ -62,8 +63,9 @@ class AttemptFolders {
   std::filesystem::path root_;
 };
 
-inline std::unique_ptr<Supervisor> MakeSupervisor() {
-  auto supervisor = Supervisor::Create();
+inline std::unique_ptr<Supervisor> MakeSupervisor(
+    const std::vector<CallShape>& watched = WatchedCalls()) {
+  auto supervisor = Supervisor::Create(watched);
   EXPECT_TRUE(supervisor) << supervisor.error().ToString();
   return supervisor ? std::move(*supervisor) : nullptr;
 }
@@ -108,8 +110,11 @@ inline std::string Short(const Operation& operation) {
     case OperationKind::kTruncate:
       text += " " + std::to_string(operation.length_bytes);
       break;
-    case OperationKind::kSync:
     case OperationKind::kRename:
+      text += std::string(operation.excludes ? " excludes" : "") +
+              (operation.exchanges ? " exchanges" : "");
+      break;
+    case OperationKind::kSync:
     case OperationKind::kLink:
     case OperationKind::kSymlink:
     case OperationKind::kUnlink:
@@ -130,6 +135,25 @@ inline std::vector<std::string> ShortOperations(const AttemptResult& result) {
     texts.push_back(Short(operation));
   }
   return texts;
+}
+
+constexpr std::uint64_t kMaxFolderBytes = 1U << 30U;
+
+inline FolderState Found(const AttemptFolders& folders) {
+  return *FolderState::Scan(folders.Checkpoint(), kMaxFolderBytes);
+}
+
+// What `found` has that the operations do not make out of an empty folder, and the other way round,
+// in words.
+inline std::vector<std::string> Contradictions(const std::vector<Operation>& operations,
+                                               const FolderState& found) {
+  FolderState predicted = *FolderState::Scan("/no-such-folder", kMaxFolderBytes);
+  for (const Operation& operation : operations) {
+    if (const Status applied = predicted.Apply(operation); !applied) {
+      return {Short(operation) + ": " + applied.error().ToString()};
+    }
+  }
+  return predicted.DifferencesFrom(found);
 }
 
 inline int CountBlindSpots(const AttemptResult& result, const std::string& part) {

@@ -10,6 +10,15 @@ namespace {
 using K = OperationKind;
 using R = CallRole;
 
+// Newer than the headers of some systems.
+constexpr long kFchmodat2 = 452;
+
+constexpr const char* kOtherView =
+    "paths are resolved as from outside of its root and mounts, so what it does below them may be "
+    "missed";
+constexpr const char* kUnseenDescriptor =
+    "writes through a descriptor that it gets in this way may be missed";
+
 constexpr CallShape kTable[] = {
     {.number = SYS_open, .name = "open", .role = R::kOpen, .path = 0, .flags = 1, .mode = 2},
     {.number = SYS_creat, .name = "creat", .role = R::kOpen, .path = 0, .mode = 1},
@@ -27,6 +36,8 @@ constexpr CallShape kTable[] = {
      .folder = 0,
      .path = 1,
      .buffer = 2},
+    {.number = SYS_mknod, .name = "mknod", .role = R::kPath, .path = 0, .mode = 1},
+    {.number = SYS_mknodat, .name = "mknodat", .role = R::kPath, .folder = 0, .path = 1, .mode = 2},
 
     {.number = SYS_write,
      .name = "write",
@@ -217,6 +228,14 @@ constexpr CallShape kTable[] = {
      .folder = 0,
      .path = 1,
      .mode = 2},
+    {.number = kFchmodat2,
+     .name = "fchmodat2",
+     .role = R::kPath,
+     .kind = K::kAttributes,
+     .folder = 0,
+     .path = 1,
+     .flags = 3,
+     .mode = 2},
     {.number = SYS_chown, .name = "chown", .role = R::kPath, .kind = K::kAttributes, .path = 0},
     {.number = SYS_lchown, .name = "lchown", .role = R::kPath, .kind = K::kAttributes, .path = 0},
     {.number = SYS_fchownat,
@@ -227,6 +246,12 @@ constexpr CallShape kTable[] = {
      .path = 1},
     {.number = SYS_utime, .name = "utime", .role = R::kPath, .kind = K::kAttributes, .path = 0},
     {.number = SYS_utimes, .name = "utimes", .role = R::kPath, .kind = K::kAttributes, .path = 0},
+    {.number = SYS_futimesat,
+     .name = "futimesat",
+     .role = R::kPath,
+     .kind = K::kAttributes,
+     .folder = 0,
+     .path = 1},
     {.number = SYS_utimensat,
      .name = "utimensat",
      .role = R::kPath,
@@ -258,6 +283,28 @@ constexpr CallShape kTable[] = {
     {.number = SYS_io_uring_enter, .name = "io_uring_enter", .role = R::kDenied},
     {.number = SYS_io_uring_register, .name = "io_uring_register", .role = R::kDenied},
     {.number = SYS_io_submit, .name = "io_submit", .role = R::kDenied},
+
+    {.number = SYS_chroot, .name = "chroot", .role = R::kTold, .remark = kOtherView},
+    {.number = SYS_pivot_root, .name = "pivot_root", .role = R::kTold, .remark = kOtherView},
+    {.number = SYS_mount, .name = "mount", .role = R::kTold, .remark = kOtherView},
+    {.number = SYS_move_mount, .name = "move_mount", .role = R::kTold, .remark = kOtherView},
+    {.number = SYS_setns, .name = "setns", .role = R::kTold, .remark = kOtherView},
+    // Both with CLONE_NEWNS only.
+    {.number = SYS_unshare, .name = "unshare", .role = R::kTold, .flags = 0, .remark = kOtherView},
+    {.number = SYS_clone, .name = "clone", .role = R::kTold, .flags = 0, .remark = kOtherView},
+    {.number = SYS_open_by_handle_at,
+     .name = "open_by_handle_at",
+     .role = R::kTold,
+     .remark = kUnseenDescriptor},
+    {.number = SYS_pidfd_getfd,
+     .name = "pidfd_getfd",
+     .role = R::kTold,
+     .remark = kUnseenDescriptor},
+    {.number = SYS_ptrace,
+     .name = "ptrace",
+     .role = R::kTold,
+     .remark = "a process has one tracer, and that is reprise: debuggers, strace and leak checkers "
+               "cannot work in a target"},
 };
 
 }  // namespace

@@ -25,10 +25,11 @@ enum class CallRole {
   kDescriptor,   // a watched descriptor
   kSync,         // any descriptor: folders are opened read-only to be synced
   kPath,         // always
-  kMap,          // shared and writable, of a watched descriptor
+  kMap,          // shared, of a watched descriptor
   kClone,        // ioctl(FICLONE, FICLONERANGE) into a watched descriptor
   kDuplicate,    // of a watched descriptor
   kDenied,       // always; answered with ENOSYS, because its writes could not be seen
+  kTold,         // always; let through and said, because what follows may be seen wrongly
 };
 
 // Positions of arguments (0 to 5); -1: the call has none.
@@ -48,6 +49,8 @@ struct CallShape {
   int count = -1;   // bytes, or number of iovecs
   int offset = -1;
   int size = -1;  // new size, length of a range
+  // Of kTold: what a person must know.
+  const char* remark = nullptr;
 };
 
 const std::vector<CallShape>& WatchedCalls();
