@@ -449,9 +449,11 @@ TEST(BlindSpotTest, AWriteThroughADescriptorFromASocketShowsAsAContradiction) {
   EXPECT_THAT(Joined(record.ContradictionsWithDisk()), HasSubstr("file: 0 bytes here, 6 there"));
 }
 
+// In the checkpoint folder; "$0" is a folder beside it, on `other_base` if that is not null.
 Record RunShell(const std::string& script, const char* other_base = kDisk) {
   const AttemptFolders folders;
-  const AttemptFolders elsewhere{other_base};
+  const AttemptFolders elsewhere =
+      other_base == nullptr ? AttemptFolders() : AttemptFolders(other_base);
   AttemptSpec spec = folders.Spec("ends");
   spec.commands[0] = {"/bin/sh", "-ec", script, elsewhere.Other().string()};
   spec.working_folder = folders.Checkpoint();
@@ -482,6 +484,27 @@ TEST(ShellTest, ToolsThatMoveAndCopyAreSeen) {
       "d; cp far copy; ln copy hard; ln -s copy soft; mv copy moved; truncate -s 2 moved; rm soft; "
       "cp -r d e; rm -r d; dd if=far of=e/part bs=2 seek=3 count=1 2> /dev/null; sync far");
   EXPECT_THAT(Joined(record.operations), HasSubstr("OTHER/far -> far"));
+}
+
+TEST(ShellTest, OtherNamesOfTheFoldersFilesAreSeen) {
+  const Record record = RunShell(
+      "mkdir d; echo one > d/f; ln d/f \"$0/f\"; echo two >> \"$0/f\"; mv d e; echo three >> "
+      "\"$0/f\"",
+      nullptr);
+  EXPECT_THAT(record.operations, Contains("write(write) d/f 4+4 \"two\n\""));
+  EXPECT_THAT(record.operations, Contains("write(write) e/f 8+6 \"three\n\""));
+}
+
+TEST(ShellTest, OtherNamesThatWereThereBeforeAreSeen) {
+  const AttemptFolders folders;
+  ASSERT_TRUE(WriteFileAtomically(folders.Checkpoint() / "inside", "before"));
+  std::filesystem::create_hard_link(folders.Checkpoint() / "inside", folders.Other() / "outside");
+  AttemptSpec spec = folders.Spec("ends");
+  spec.commands[0] = {"/bin/sh", "-c", "echo > \"$0/outside\"", folders.Other().string()};
+  const auto supervisor = MakeSupervisor();
+  const Record record = RecordOf(*supervisor, folders, spec, "OTHER");
+  EXPECT_EQ(Joined(record.operations),
+            "open(openat) inside truncates\nwrite(write) inside 0+1 \"\n\"\n");
 }
 
 TEST(ThreadsTest, ABufferThatChangesWhileItIsWrittenIsRecordedAsTheFileHasIt) {
