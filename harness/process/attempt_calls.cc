@@ -25,6 +25,20 @@ bool ReadRegisters(pid_t tid, user_regs_struct& registers) {
 // again.
 bool WillRestart(std::int64_t result) { return result <= -512 && result >= -516; }
 
+// The mapping of a file that comes into the folder with it: one of the folder's file from now on.
+Operation MappingOf(const Operation& arrival) {
+  Operation mapping;
+  mapping.kind = OperationKind::kMapShared;
+  mapping.address = arrival.address;
+  mapping.pid = arrival.pid;
+  mapping.call = arrival.call;
+  mapping.path = arrival.second_path.empty() ? arrival.path : arrival.second_path;
+  mapping.device = arrival.device;
+  mapping.inode = arrival.inode;
+  mapping.length_bytes = arrival.length_bytes;
+  return mapping;
+}
+
 // Of a call that the filter stops because its number means something else than ours.
 bool IsForeign(pid_t tid) {
   unsigned long message = 0;
@@ -200,18 +214,19 @@ Action AttemptRun::CompleteCall(Tracee& tracee, const user_regs_struct& register
 
 void AttemptRun::AddOperations(const Tracee& tracee, PendingCall call, std::int64_t result) {
   const bool brings_in = result >= 0 && BringsIn(call.operation);
+  const std::set<FileKey> mapped = brings_in ? MappedFiles() : std::set<FileKey>();
   for (Operation& operation : decoder_.AtExit(tracee.tid, std::move(call), result)) {
-    const bool arrives =
-        brings_in && (BringsIn(operation) || operation.kind == OperationKind::kOpen);
-    if (!arrives) {
-      AddOperation(std::move(operation));
-      continue;
+    const FileKey file = {operation.device, operation.inode};
+    std::optional<Operation> mapping;
+    // A file of a folder comes as an open and a write.
+    if (brings_in && file.inode != 0 && operation.kind != OperationKind::kOpen) {
+      arrived_.insert(file);
+      mapping = mapped.contains(file) ? std::optional(MappingOf(operation)) : std::nullopt;
     }
-    arrived_.insert({operation.device, operation.inode});
-    Operation arrival = operation;
-    arrival.data.clear();
     AddOperation(std::move(operation));
-    AddArrivedMappings(arrival);
+    if (mapping) {
+      AddOperation(std::move(*mapping));
+    }
   }
   for (const std::string& remark : decoder_.TakeRemarks()) {
     log_.AddBlindSpot(fmt::format("rank {}: {}", tracee.rank, remark));

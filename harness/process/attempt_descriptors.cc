@@ -96,19 +96,12 @@ void AttemptRun::WatchArrived(const Tracee& tracee, const user_regs_struct& regi
   }
 }
 
-// A mapping that was made outside, or of a file without a name, is one of the folder's file now.
-void AttemptRun::AddArrivedMappings(const Operation& arrival) {
+std::set<FileKey> AttemptRun::MappedFiles() const {
+  std::set<FileKey> files;
   for (const pid_t group : tracees_.Groups(std::nullopt)) {
-    if (!SharedMappings(group).contains({arrival.device, arrival.inode})) {
-      continue;
-    }
-    Operation mapping = arrival;
-    mapping.kind = OperationKind::kMapShared;
-    mapping.path = arrival.second_path.empty() ? arrival.path : arrival.second_path;
-    mapping.second_path.clear();
-    mapping.data.clear();
-    AddOperation(std::move(mapping));
+    files.merge(SharedMappings(group));
   }
+  return files;
 }
 
 }  // namespace reprise

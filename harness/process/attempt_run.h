@@ -129,7 +129,7 @@ class AttemptRun {
                              user_regs_struct registers);
   void WatchLowDescriptor(const Tracee& tracee, const user_regs_struct& registers, int fd);
   void WatchArrived(const Tracee& tracee, const user_regs_struct& registers);
-  void AddArrivedMappings(const Operation& arrival);
+  [[nodiscard]] std::set<FileKey> MappedFiles() const;
 
   // attempt_kill.cc
   enum class CutOutcome { kKillNow, kKillAfterwards };

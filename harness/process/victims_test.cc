@@ -4,6 +4,7 @@
 // The second half keeps the first honest. A call that is watched but made by no victim fails here,
 // as does one whose absence nobody would notice.
 
+#include <elf.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/ptrace.h>
@@ -11,7 +12,8 @@
 #include <sys/wait.h>
 
 #include <csignal>
-#include <map>
+#include <cstddef>
+#include <cstring>
 
 #include "harness/process/testing.h"
 
@@ -309,6 +311,7 @@ TEST_P(VictimTest, IsRecordedExactlyAndItsFolderIsPredicted) {
   EXPECT_EQ(Joined(record.operations), Joined(GetParam().operations));
   EXPECT_THAT(record.result.blind_spots, UnorderedElementsAreArray(GetParam().blind_spots));
   EXPECT_THAT(record.ContradictionsWithDisk(), IsEmpty());
+  EXPECT_LT(record.result.wall_time, std::chrono::seconds(15));  // nobody is waited for in vain
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, VictimTest, ::testing::ValuesIn(Groups()), [](const auto& test) {
@@ -440,7 +443,53 @@ TEST(BlindSpotTest, CallsOfOtherCodeAreDeniedAndTold) {
   EXPECT_THAT(record.ContradictionsWithDisk(), IsEmpty());
 }
 
-// Nothing stops at the receiving of a descriptor: that is how rank's messages arrive too.
+// A whole program: exit(0), and hlt, which is a fault, should that come back.
+std::string Program32() {
+  constexpr std::string_view kCode("\xb8\1\0\0\0\x31\xdb\xcd\x80\xf4", 10);
+  constexpr Elf32_Addr kBase = 0x8048000;
+  struct Image {
+    Elf32_Ehdr header;
+    Elf32_Phdr segment;
+  } image = {};
+  std::memcpy(image.header.e_ident, ELFMAG, SELFMAG);
+  image.header.e_ident[EI_CLASS] = ELFCLASS32;
+  image.header.e_ident[EI_DATA] = ELFDATA2LSB;
+  image.header.e_ident[EI_VERSION] = EV_CURRENT;
+  image.header.e_type = ET_EXEC;
+  image.header.e_machine = EM_386;
+  image.header.e_version = EV_CURRENT;
+  image.header.e_entry = kBase + sizeof(Image);
+  image.header.e_phoff = offsetof(Image, segment);
+  image.header.e_ehsize = sizeof(Elf32_Ehdr);
+  image.header.e_phentsize = sizeof(Elf32_Phdr);
+  image.header.e_phnum = 1;
+  image.segment.p_type = PT_LOAD;
+  image.segment.p_vaddr = kBase;
+  image.segment.p_filesz = sizeof(Image) + kCode.size();
+  image.segment.p_memsz = image.segment.p_filesz;
+  image.segment.p_flags = PF_R | PF_X;
+  image.segment.p_align = 4096;
+  return std::string(reinterpret_cast<const char*>(&image), sizeof(image)) + std::string(kCode);
+}
+
+TEST(BlindSpotTest, A32BitProgramEndsWithAReason) {
+  const AttemptFolders folders;
+  const auto program = folders.Other() / "program";
+  ASSERT_TRUE(WriteFileAtomically(program, Program32()));
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  AttemptSpec spec = folders.Spec("ends");
+  spec.commands[0] = {program.string()};
+  const auto supervisor = MakeSupervisor();
+  const auto result = supervisor->Run(spec);
+  if (!result) {  // a kernel without 32-bit programs
+    EXPECT_THAT(result.error().ToString(), HasSubstr("Exec format error"));
+    return;
+  }
+  EXPECT_EQ(result->ranks[0].end, RankEnd::kSignalled);
+  EXPECT_THAT(Joined(result->blind_spots), HasSubstr("denied calls of 32-bit or x32 code"));
+}
+
+// Nothing stops at the receiving of a descriptor: that is how the messages of ranks arrive too.
 TEST(BlindSpotTest, AWriteThroughADescriptorFromASocketShowsAsAContradiction) {
   const AttemptFolders folders;
   const auto supervisor = MakeSupervisor();
@@ -505,6 +554,17 @@ TEST(ShellTest, OtherNamesThatWereThereBeforeAreSeen) {
   const Record record = RecordOf(*supervisor, folders, spec, "OTHER");
   EXPECT_EQ(Joined(record.operations),
             "open(openat) inside truncates\nwrite(write) inside 0+1 \"\n\"\n");
+}
+
+TEST(BlindSpotTest, AFileThatAnotherProcessHasOpenWhenItIsMovedInIsTold) {
+  const AttemptFolders folders;
+  AttemptSpec spec = folders.Spec("ends");
+  spec.commands[0] = {"/bin/sh", "-c", "exec 5> \"$0/x\"; mv \"$0/x\" x; exec 5>&-",
+                      folders.Other().string()};
+  spec.working_folder = folders.Checkpoint();
+  const auto supervisor = MakeSupervisor();
+  EXPECT_THAT(Joined(MustRun(*supervisor, spec).blind_spots),
+              HasSubstr("while another process had it open for writing"));
 }
 
 TEST(ThreadsTest, ABufferThatChangesWhileItIsWrittenIsRecordedAsTheFileHasIt) {

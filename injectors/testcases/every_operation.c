@@ -228,6 +228,7 @@ static void MapHarmlessly(void) {
   char* const private = mmap(NULL, 4, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
   Must(private != MAP_FAILED, "private mmap");
   private[0] = 'R';
+  Must(dup2(file, 7) == 7, "dup2"); /* calls on low descriptors are looked at from now on */
   close(file);
   const int reader = open(F("read"), O_RDONLY);
   Must(mmap(NULL, 4, PROT_READ, MAP_SHARED, reader, 0) != MAP_FAILED, "mmap for reading");
