@@ -97,6 +97,11 @@ TEST(KillTest, EveryKindOfOperationCanBeTheLastOne) {
     }
     for (const auto kind :
          {CutPoint::Kind::kBefore, CutPoint::Kind::kAfter, CutPoint::Kind::kBytes}) {
+      // Of a call that writes nothing it is a kill before it: one of these is enough.
+      if (kind == CutPoint::Kind::kBytes && operation.kind != OperationKind::kWrite &&
+          operation.kind != OperationKind::kRename) {
+        continue;
+      }
       const KilledLife life =
           KillAt(*supervisor, "every_operation", 1, operation.address, {kind, 2});
       EXPECT_EQ(life.result.end, AttemptEnd::kFault) << Short(operation);
