@@ -89,6 +89,24 @@ TEST_P(WriterTest, GivesTheReplayCommandOfEveryCaseThatMustBeActedOn) {
   }
 }
 
+TEST_P(WriterTest, ShowsRegressionsBeforeEverythingElseThatChanged) {
+  Report report = SampleReport("");
+  if (GetParam().name == "junit") {
+    return;  // its cases are pass or fail by themselves
+  }
+  report.comparison = Comparison{.earlier = "earlier-run",
+                                 .regressions = {{"f1", "exact", "hung", {"k-1"}, "replay-k-1"}},
+                                 .fixed = {{"f2", "crashed", "exact", {"k-2"}, "replay-k-2"}},
+                                 .changed = {{"f3", "short", "hung", {"k-3"}, "replay-k-3"}},
+                                 .gone = {"k-4"},
+                                 .shared_count = 9,
+                                 .same_count = 6};
+  const std::string written = Write(GetParam(), report);
+  EXPECT_THAT(written, HasSubstr("replay-k-1"));
+  EXPECT_LT(written.find("replay-k-1"), written.find("replay-k-2"));
+  EXPECT_LT(written.find("replay-k-2") + 1, written.find("replay-k-3") + 2);
+}
+
 TEST_P(WriterTest, WritesAReportWithoutCases) {
   Report empty;
   empty.exit_status = 4;
@@ -140,18 +158,31 @@ TEST(JsonWriterTest, HasEveryFieldOfTheContract) {
                                      "why", "first", "accepted"}));
 }
 
+TEST(JsonWriterTest, HasACellForEachKindOfFaultAndWorldAndTheRateOfSilentAcceptance) {
+  const Json json = Parsed(SampleReport(""));
+  ASSERT_EQ(json["cells"].size(), 7U);
+  EXPECT_EQ(json["cells"][1]["cases"], 2);
+  EXPECT_EQ(json["cells"][1]["verdict"], "diverged");
+  EXPECT_TRUE(json["cells"][1]["damage"].is_null());
+  EXPECT_EQ(json["cells"][2]["faults"], Json::array({"kill.operation", "damage.flip"}));
+  EXPECT_EQ(json["cells"][2]["damage"]["loaded_changed"], 1);
+  EXPECT_EQ(json["damage"]["judged"], 2);
+  EXPECT_EQ(json["damage"]["silent_acceptance"]["rate"], 0.5);
+  EXPECT_EQ(json["findings"][2]["accepted"]["date"], "2026-11-30");
+}
+
 TEST(JsonWriterTest, NamesTheModelAfterTheLastFault) {
   const Json json = Parsed(SampleReport(""));
   EXPECT_EQ(json["cases"][2]["model"], "live");
-  EXPECT_EQ(json["cases"][3]["model"], "damage");
-  EXPECT_EQ(json["cases"][3]["fault"]["kind"], "damage.truncate");
-  EXPECT_EQ(json["cases"][3]["faults"].size(), 2U);
+  EXPECT_EQ(json["cases"][4]["model"], "damage");
+  EXPECT_EQ(json["cases"][4]["fault"]["kind"], "damage.truncate");
+  EXPECT_EQ(json["cases"][4]["faults"].size(), 2U);
 }
 
 TEST(JsonWriterTest, SummarisesWithACountForEveryVerdict) {
   const Json json = Parsed(SampleReport(""));
   EXPECT_EQ(json["summary"].size(), AllVerdicts().size());
-  EXPECT_EQ(json["summary"]["diverged"], 1);
+  EXPECT_EQ(json["summary"]["diverged"], 2);
   EXPECT_EQ(json["summary"]["hung"], 0);
 }
 
@@ -159,7 +190,7 @@ TEST(JunitWriterTest, SortsCasesIntoFailureErrorSkippedAndPassed) {
   pugi::xml_document document;
   ASSERT_TRUE(document.load_string(Write("junit", SampleReport(HostileText())).c_str()));
   const pugi::xml_node suite = document.child("testsuites").child("testsuite");
-  EXPECT_EQ(suite.attribute("tests").as_int(), 7);
+  EXPECT_EQ(suite.attribute("tests").as_int(), 8);
   EXPECT_EQ(suite.attribute("failures").as_int(), 2);
   EXPECT_EQ(suite.attribute("errors").as_int(), 1);
   EXPECT_EQ(suite.attribute("skipped").as_int(), 1);
@@ -168,6 +199,7 @@ TEST(JunitWriterTest, SortsCasesIntoFailureErrorSkippedAndPassed) {
   };
   EXPECT_EQ(element("k-0001"), "system-out");
   EXPECT_EQ(element("k-0003"), "failure");
+  EXPECT_EQ(element("d-0004"), "system-out");
   EXPECT_EQ(element("d-0005"), "system-out");
   EXPECT_EQ(element("k-0006"), "failure");
   EXPECT_EQ(element("k-0007"), "skipped");
@@ -185,6 +217,59 @@ TEST(JunitWriterTest, RepeatsTheReasonInTheBodyAfterTheReplayCommand) {
   const std::string expected =
       suite.find_child_by_attribute("testcase", "name", "d-0005").child_value("system-out");
   EXPECT_THAT(expected, HasSubstr("This finding is expected"));
+}
+
+// A huge report of long, hostile texts.
+Report HugeReport() {
+  Report report = SampleReport(HostileText());
+  const CaseReport worst = report.cases[2];
+  for (int i = 0; i < 3'000; ++i) {
+    CaseReport item = worst;
+    item.the_case.id = "k-" + std::to_string(i) + "|`" + std::string(300, '`');
+    item.the_case.world = {1, i};
+    item.outcome.verdict = i % 2 == 0 ? Verdict::kDiverged : Verdict::kExact;
+    report.findings.push_back(report.findings[1]);
+    report.findings.back().cases = {item.the_case.id};
+    report.cases.push_back(std::move(item));
+  }
+  return report;
+}
+
+TEST(MarkdownWriterTest, StaysBelowOneMebibyteAndSaysWhatIsLeftOut) {
+  const std::string written = Write("markdown", HugeReport());
+  EXPECT_LT(written.size(), std::size_t{1} << 20);
+  EXPECT_GT(written.size(), std::size_t{1} << 19);
+  EXPECT_THAT(written, HasSubstr("would not fit; report.json has all."));
+}
+
+TEST(MarkdownWriterTest, TextOfATargetMakesNoMarkup) {
+  Report report = SampleReport("");
+  report.findings[1].title = "# <b>x</b> [l](u) `c` | *s*";
+  report.cases[2].the_case.id = "k|`x";
+  report.findings[1].cases = {"k|`x"};
+  const std::string written = Write("markdown", report);
+  EXPECT_THAT(written, HasSubstr("\\# \\<b\\>x\\</b\\> \\[l\\](u) \\`c\\` \\| \\*s\\*\n"));
+  EXPECT_THAT(written, HasSubstr("`` k|`x ``"));
+}
+
+TEST(GithubWriterTest, EscapesWhatTheRunnerWouldTakeForItsOwn) {
+  Report report = SampleReport("");
+  report.findings[1].title = "100%\n::error::x,y:z";
+  const std::string written = Write("github", report);
+  EXPECT_THAT(written, HasSubstr("::100%25\\n::error::x,y:z ("));
+  EXPECT_THAT(written, HasSubstr("title=reprise%3A diverged%2C accepted::"));
+  EXPECT_EQ(written.find("\n::error::"), std::string::npos);
+}
+
+TEST(GithubWriterTest, PrintsAtMostTenOfALevelAndCountsTheRest) {
+  const std::string written = Write("github", HugeReport());
+  std::size_t errors = 0;
+  for (std::size_t at = written.find("::error "); at != std::string::npos;
+       at = written.find("::error ", at + 1)) {
+    ++errors;
+  }
+  EXPECT_EQ(errors, 10U);
+  EXPECT_THAT(written, HasSubstr("more, see the report\n"));
 }
 
 }  // namespace

@@ -46,11 +46,13 @@ class ConsoleWriter final : public ReportWriter {
     if (options_.quiet) {
       return;
     }
-    if (!phase_start_ || phase_start_->phase != progress.phase) {
+    const bool begins = !phase_start_ || phase_start_->phase != progress.phase;
+    if (begins) {
       phase_start_ = progress;
     }
     const milliseconds interval = options_.terminal ? kRedrawInterval : kLineInterval;
-    const bool due = !last_shown_ || progress.elapsed < *last_shown_ ||
+    const bool ends = progress.done == progress.total;
+    const bool due = begins || ends || progress.elapsed < *last_shown_ ||
                      progress.elapsed >= *last_shown_ + interval;
     if (!due) {
       return;
@@ -91,7 +93,9 @@ class ConsoleWriter final : public ReportWriter {
       const double rate = 1000.0 * done / static_cast<double>(elapsed.count());
       line += fmt::format("  {:.1f}/s", rate);
     }
-    line += "  " + Count(static_cast<std::size_t>(progress.findings), "finding");
+    if (progress.findings > 0) {
+      line += "  " + Count(static_cast<std::size_t>(progress.findings), "unexpected finding");
+    }
     if (done > 0 && elapsed.count() > 0 && progress.total > progress.done) {
       line += "  " + TimeLeft(elapsed * (progress.total - progress.done) / done) + " left";
     }

@@ -6,11 +6,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
-#include <optional>
-#include <set>
 #include <vector>
 
+#include "reports/cells.h"
 #include "reports/matrix.h"
 #include "reports/text.h"
 
@@ -19,16 +17,6 @@ namespace {
 
 constexpr std::size_t kShownCases = 3;
 constexpr std::size_t kShownLines = 20;  // of a list without natural bound
-
-using CasesById = std::map<std::string, const CaseReport*>;
-
-CasesById IndexCases(const Report& report) {
-  CasesById index;
-  for (const CaseReport& the_case : report.cases) {
-    index.emplace(the_case.the_case.id, &the_case);
-  }
-  return index;
-}
 
 std::string FactLine(std::string_view label, const std::string& value) {
   return fmt::format("   {:<9} {}\n", label, value);
@@ -46,91 +34,149 @@ std::string CaseList(const std::vector<std::string>& ids) {
   return text;
 }
 
-// One finding as a paragraph; the facts are those of its simplest case.
-std::string FindingText(std::size_t number, const Finding& finding, const CasesById& index,
-                        const WriterOptions& options) {
-  const std::string head =
-      fmt::format("{}. {}: {}", number, ToText(finding.verdict), ForReading(finding.title));
-  std::string text = Paint(options.colour, finding.expected ? Tone::kStrong : Tone::kBad, head) +
-                     (finding.expected ? " (expected)\n" : "\n");
-  const auto first = finding.cases.empty() ? index.end() : index.find(finding.cases[0]);
-  if (first != index.end()) {
-    for (const auto& [label, value] : CaseFacts(*first->second)) {
-      // The head has said the verdict; the evidence says why where there is some.
-      if (label == "cause" && finding.proven) {
-        text += FactLine(label, value + " (proven)");
-      } else if (label != "verdict" && label != "why") {
-        text += FactLine(label, value);
-      }
-    }
-    if (first->second->outcome.evidence.empty() && !finding.why.empty()) {
-      text += FactLine("why", ForReading(finding.why));
-    }
+std::string Remark(const Finding& finding) {
+  if (finding.expected) {
+    return " (expected)";
   }
-  return text + FactLine("seen in", CaseList(finding.cases));
+  return finding.accepted ? fmt::format(" (accepted {}: {})", ForReading(finding.accepted->date),
+                                        ForReading(finding.accepted->reason))
+                          : "";
 }
 
-// Findings that nobody expects come first, else the order of the report.
-std::string FindingsText(const Report& report, const WriterOptions& options) {
-  std::vector<const Finding*> findings;
-  std::size_t expected_count = 0;
-  for (const Finding& finding : report.findings) {
-    expected_count += finding.expected ? 1 : 0;
-    if (!finding.expected || !options.quiet) {
-      findings.push_back(&finding);
+// The facts of the simplest case, without those that the head has said.
+std::string FactsText(const Finding& finding, const CaseReport& first) {
+  std::string text;
+  const Outcome& outcome = first.outcome;
+  for (const auto& [label, value] : CaseFacts(first)) {
+    if (label == "cause" && finding.proven) {
+      text += FactLine(label, value + " (proven)");
+    } else if (label != "verdict" && label != "why") {
+      text += FactLine(label, value);
     }
   }
-  std::stable_partition(findings.begin(), findings.end(),
-                        [](const Finding* finding) { return !finding->expected; });
+  const bool is_said = !outcome.evidence.empty() ||
+                       (outcome.divergence && outcome.divergence->detail == finding.why);
+  return is_said || finding.why.empty() ? text : text + FactLine("why", ForReading(finding.why));
+}
+
+// One finding as a paragraph.
+std::string FindingText(std::size_t number, const Finding& finding, const CaseReport* first,
+                        const WriterOptions& options) {
+  const bool must_act = !finding.expected && !finding.accepted;
+  const std::string head =
+      fmt::format("{}. {}: {}", number, ToText(finding.verdict), ForReading(finding.title));
+  return Paint(options.colour, must_act ? Tone::kBad : Tone::kStrong, head) + Remark(finding) +
+         "\n" + (first == nullptr ? "" : FactsText(finding, *first)) +
+         FactLine("seen in", fmt::format("{} (fingerprint {})", CaseList(finding.cases),
+                                         ForReading(finding.fingerprint)));
+}
+
+// "3 findings, 1 of them expected, 1 accepted"
+std::string FindingsHead(const Report& report) {
+  const auto count = [&report](auto is_meant) {
+    return static_cast<std::size_t>(
+        std::count_if(report.findings.begin(), report.findings.end(), is_meant));
+  };
+  const std::size_t expected = count([](const Finding& finding) { return finding.expected; });
+  const std::size_t accepted =
+      count([](const Finding& finding) { return finding.accepted.has_value(); });
+  std::string text = Count(report.findings.size(), "finding");
+  text += expected > 0 ? fmt::format(", {} expected", expected) : "";
+  return text + (accepted > 0 ? fmt::format(", {} accepted", accepted) : "");
+}
+
+std::string FindingsText(const Report& report, const WriterOptions& options) {
+  std::vector<const Finding*> findings = FindingsToRead(report);
+  if (options.quiet) {
+    std::erase_if(findings, [](const Finding* finding) {
+      return finding->expected || finding->accepted.has_value();
+    });
+  }
   if (findings.empty()) {
     return options.quiet ? "" : "No findings.\n\n";
   }
-  std::string text = Count(report.findings.size(), "finding");
-  if (expected_count == report.findings.size()) {
-    text += ", expected";
-  } else if (expected_count > 0) {
-    text += fmt::format(", {} of them expected", expected_count);
-  }
-  text += "\n\n";
-  const CasesById index = IndexCases(report);
+  std::string text = FindingsHead(report) + "\n\n";
+  const auto index = CasesById(report);
   for (std::size_t i = 0; i < findings.size(); ++i) {
-    text += FindingText(i + 1, *findings[i], index, options) + "\n";
+    const auto first = findings[i]->cases.empty() ? index.end() : index.find(findings[i]->cases[0]);
+    text +=
+        FindingText(i + 1, *findings[i], first == index.end() ? nullptr : first->second, options) +
+        "\n";
   }
   return text;
 }
 
-struct Trouble {
-  std::string label;
-  std::string reason;
-};
+std::string ChangesText(const char* title, const std::vector<Change>& changes, Tone tone,
+                        const WriterOptions& options) {
+  if (changes.empty()) {
+    return "";
+  }
+  std::string text =
+      Paint(options.colour, tone, fmt::format("{}: {}", changes.size(), title)) + "\n";
+  for (std::size_t i = 0; i < std::min(kShownLines, changes.size()); ++i) {
+    const Change& change = changes[i];
+    text += fmt::format("   {}\n", CaseList(change.cases));
+    text += FactLine("before", ForReading(change.before));
+    text += FactLine("now", ForReading(change.after));
+    text += FactLine("replay", ForReading(change.replay));
+  }
+  if (changes.size() > kShownLines) {
+    text += fmt::format("   and {} more, see the report\n", changes.size() - kShownLines);
+  }
+  return text + "\n";
+}
+
+// What differs from an earlier report, regressions first.
+std::string ComparisonText(const Report& report, const WriterOptions& options) {
+  if (!report.comparison) {
+    return "";
+  }
+  const Comparison& comparison = *report.comparison;
+  std::string text = ChangesText("regressed", comparison.regressions, Tone::kBad, options);
+  if (options.quiet) {
+    return text;
+  }
+  text += ChangesText("fixed", comparison.fixed, Tone::kGood, options);
+  text += ChangesText("changed", comparison.changed, Tone::kDoubtful, options);
+  text += fmt::format("{} as before, of {} that {} has too\n",
+                      Count(static_cast<std::size_t>(comparison.same_count), "case"),
+                      comparison.shared_count, ForReading(comparison.earlier));
+  if (!comparison.gone.empty()) {
+    text += fmt::format("not run any more: {}\n", CaseList(comparison.gone));
+  }
+  return text + "\n";
+}
 
 // What no finding paragraph explains and still needs a person: errors of ours, expectations that
 // were not met, cases that proved nothing.
-std::optional<Trouble> TroubleOf(const CaseReport& the_case) {
+std::string TroubleOf(const CaseReport& the_case) {
   const Outcome& outcome = the_case.outcome;
-  if (outcome.verdict == Verdict::kHarnessError) {
-    return Trouble{"reprise failed", outcome.why};
+  switch (AttentionOf(the_case)) {
+    case Attention::kOurError:
+      return "reprise failed: " + ForReading(outcome.why);
+    case Attention::kUnproven:
+      return fmt::format("{}: {}", ToText(outcome.verdict), ForReading(outcome.why));
+    case Attention::kUnmet:
+      return IsFinding(outcome.verdict) ? ""
+                                        : "expectation not met: " + ForReading(the_case.unmet_why);
+    case Attention::kNone:
+    case Attention::kExpected:
+    case Attention::kAccepted:
+      break;
   }
-  if (!the_case.met && the_case.expect && !IsFinding(outcome.verdict)) {
-    return Trouble{"expectation not met", the_case.unmet_why};
-  }
-  if (ProvedNothing(outcome.verdict) && !the_case.expect) {
-    return Trouble{std::string(ToText(outcome.verdict)), outcome.why};
-  }
-  return std::nullopt;
+  return "";
 }
 
 std::string TroubleText(const Report& report, const WriterOptions& options) {
   std::vector<std::string> lines;
   for (const CaseReport& the_case : report.cases) {
-    const std::optional<Trouble> trouble = TroubleOf(the_case);
-    if (!trouble) {
+    const std::string trouble = TroubleOf(the_case);
+    if (trouble.empty()) {
       continue;
     }
-    lines.push_back(fmt::format("   {}  {}: {}\n", ForReading(the_case.the_case.id), trouble->label,
-                                ForReading(trouble->reason)));
+    lines.push_back(fmt::format("   {}  {}\n", ForReading(the_case.the_case.id), trouble));
     if (!the_case.replay.empty()) {
-      lines.back() += fmt::format("   {:<9} {}\n", "replay", ForReading(the_case.replay));
+      lines.back() += FactLine("replay", ForReading(the_case.replay));
     }
   }
   if (lines.empty()) {
@@ -146,6 +192,14 @@ std::string TroubleText(const Report& report, const WriterOptions& options) {
     text += fmt::format("   and {} more, see the report\n", lines.size() - shown);
   }
   return text + "\n";
+}
+
+std::string NotesText(const Report& report) {
+  std::string text;
+  for (const std::string& note : report.notes) {
+    text += "note: " + ForReading(note) + "\n";
+  }
+  return text;
 }
 
 std::string CutText(const Report& report) {
@@ -166,7 +220,8 @@ std::string CountsText(const Report& report) {
   }
   std::string text = fmt::format("{} in {:.1f} s: {}\n", Count(report.cases.size(), "case"),
                                  report.wall_s, fmt::join(parts, ", "));
-  return text + CutText(report);
+  const std::string damage = DamageText(DamageOf(report));
+  return text + (damage.empty() ? "" : damage + "\n") + CutText(report);
 }
 
 std::string ListLine(const std::string& target, const char* what,
@@ -230,7 +285,8 @@ std::string ConsoleSummary(const Report& report, const WriterOptions& options) {
   if (options.quiet && report.exit_status == 0) {
     return report.cut.empty() ? "" : CutText(report);
   }
-  std::string text = "\n" + FindingsText(report, options) + TroubleText(report, options);
+  std::string text = "\n" + ComparisonText(report, options) + FindingsText(report, options) +
+                     TroubleText(report, options) + NotesText(report);
   if (!options.quiet) {
     const std::string matrix = MatrixText(report);
     text += matrix.empty() ? "" : matrix + "\n";

@@ -50,9 +50,9 @@ class ConsoleWriterTest : public testing::Test {
 TEST_F(ConsoleWriterTest, ShowsRateFindingsAndTimeLeft) {
   const auto writer = Make({});
   writer->OnProgress(At(0, 0));
-  EXPECT_EQ(Taken(), "cases 0/60  1 finding\n");
+  EXPECT_EQ(Taken(), "cases 0/60  1 unexpected finding\n");
   writer->OnProgress(At(20, 10));
-  EXPECT_EQ(Taken(), "cases 20/60  2.0/s  1 finding  0:20 left\n");
+  EXPECT_EQ(Taken(), "cases 20/60  2.0/s  1 unexpected finding  0:20 left\n");
 }
 
 TEST_F(ConsoleWriterTest, CountsTheRateFromTheStartOfThePhase) {
@@ -73,7 +73,16 @@ TEST_F(ConsoleWriterTest, PrintsPlainLinesOnlyEveryFewSeconds) {
   writer->OnProgress(At(1, 4));
   EXPECT_THAT(Taken(), IsEmpty());
   writer->OnProgress(At(2, 5));
-  EXPECT_EQ(Taken(), "cases 2/60  0.4/s  1 finding  2:25 left\n");
+  EXPECT_EQ(Taken(), "cases 2/60  0.4/s  1 unexpected finding  2:25 left\n");
+}
+
+TEST_F(ConsoleWriterTest, PrintsTheFirstAndTheLastLineOfEachPhase) {
+  const auto writer = Make({});
+  writer->OnProgress({.phase = "uninterrupted runs", .done = 0, .total = 1});
+  writer->OnProgress({.phase = "uninterrupted runs", .done = 1, .total = 1});
+  writer->OnProgress({.phase = "cases", .done = 0, .total = 9});
+  writer->OnProgress({.phase = "cases", .done = 1, .total = 9});
+  EXPECT_EQ(Taken(), "uninterrupted runs 0/1\nuninterrupted runs 1/1\ncases 0/9\n");
 }
 
 TEST_F(ConsoleWriterTest, RedrawsOneLineOnATerminalAndClearsItBeforeText) {
@@ -114,7 +123,8 @@ TEST_F(ConsoleWriterTest, UsesColoursOnlyWhenAsked) {
 
 TEST_F(ConsoleWriterTest, PutsUnexpectedFindingsFirst) {
   const std::string text = Finished(SampleReport(""), {});
-  EXPECT_LT(text.find("1. diverged"), text.find("2. silent-restart"));
+  EXPECT_LT(text.find("1. diverged: the optimizer"), text.find("2. diverged: one bit"));
+  EXPECT_LT(text.find("2. diverged: one bit"), text.find("3. silent-restart"));
 }
 
 TEST_F(ConsoleWriterTest, SaysNothingWhenQuietAndAllIsWell) {
@@ -128,6 +138,18 @@ TEST_F(ConsoleWriterTest, KeepsWhatMustBeActedOnWhenQuiet) {
   EXPECT_THAT(text, HasSubstr("k-0006  expectation not met"));
   EXPECT_THAT(text, HasSubstr("exit 1"));
   EXPECT_THAT(text, Not(HasSubstr("silent-restart")));
+}
+
+TEST_F(ConsoleWriterTest, SaysTheVerdictOfAFindingOnceAndNothingTwice) {
+  Report report = SampleReport("");
+  report.cases[2].outcome.evidence = report.cases[2].outcome.divergence->detail;
+  report.findings[1].why = report.cases[2].outcome.evidence;
+  const std::string text = Finished(report, {});
+  const std::size_t end = text.find("2. diverged");
+  const std::string finding = text.substr(0, end);
+  EXPECT_THAT(finding, Not(HasSubstr("evidence")));
+  EXPECT_EQ(finding.find("before the first forward"), finding.rfind("before the first forward"));
+  EXPECT_EQ(finding.find("diverged:"), finding.rfind("diverged:"));
 }
 
 TEST(MatrixTest, MarksEveryVerdictDifferently) {

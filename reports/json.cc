@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "harness/base/json_fields.h"
+#include "reports/cells.h"
 #include "reports/report_writer.h"
 
 namespace reprise {
@@ -76,14 +77,6 @@ OrderedJson DecidingFaultJson(const Case& the_case) {
   return FaultJson(the_case.faults.back());
 }
 
-// What the restart had to cope with: a folder as a kill leaves it, or one that was damaged after
-// it.
-std::string ModelOf(const Case& the_case) {
-  const bool damaged =
-      !the_case.faults.empty() && the_case.faults.back().kind.rfind("damage.", 0) == 0;
-  return damaged ? "damage" : "live";
-}
-
 OrderedJson CaseJson(const CaseReport& report, bool proven) {
   const Case& the_case = report.the_case;
   const Outcome& outcome = report.outcome;
@@ -102,7 +95,8 @@ OrderedJson CaseJson(const CaseReport& report, bool proven) {
           {"reference_world", the_case.reference_world},
           {"restarts", the_case.world.empty() ? 0 : the_case.world.size() - 1},
           {"save_mode", the_case.save_mode},
-          {"model", ModelOf(the_case)},
+          // A folder as a kill leaves it, or one that was damaged after it.
+          {"model", EndsWithDamage(the_case) ? "damage" : "live"},
           {"states", 1},
           {"window", nullptr},
           {"verdict", ToText(outcome.verdict)},
@@ -120,8 +114,16 @@ OrderedJson CaseJson(const CaseReport& report, bool proven) {
           {"expect", ExpectJson(report.expect)},
           {"met", report.met},
           {"unmet_why", TextOrNull(report.unmet_why)},
+          {"accepted", report.accepted},
           {"confirmation", TextOrNull(report.confirmation)},
           {"wall_s", report.wall_s}};
+}
+
+OrderedJson AcceptedJson(const std::optional<Acceptance>& accepted) {
+  if (!accepted) {
+    return nullptr;
+  }
+  return {{"reason", accepted->reason}, {"date", accepted->date}};
 }
 
 OrderedJson FindingJson(const Finding& finding) {
@@ -134,7 +136,7 @@ OrderedJson FindingJson(const Finding& finding) {
           {"why", finding.why},
           {"first", finding.cases.empty() ? OrderedJson(nullptr) : OrderedJson(finding.cases[0])},
           {"expected", finding.expected},
-          {"accepted", nullptr}};
+          {"accepted", AcceptedJson(finding.accepted)}};
 }
 
 OrderedJson CasesJson(const Report& report) {
@@ -151,15 +153,82 @@ OrderedJson CasesJson(const Report& report) {
   return cases;
 }
 
+// Of ascending values.
+OrderedJson SpreadJson(const std::vector<double>& values) {
+  if (values.empty()) {
+    return nullptr;
+  }
+  return {{"min", values.front()}, {"median", values[values.size() / 2]}, {"max", values.back()}};
+}
+
+OrderedJson DamageJson(const DamageCounts& counts) {
+  const int judged = counts.Judged();
+  if (judged == 0) {
+    return nullptr;
+  }
+  const Interval interval = WilsonInterval(counts.loaded_changed, judged);
+  return {{"judged", judged},
+          {"refused", counts.refused},
+          {"fell_back", counts.fell_back},
+          {"loaded_exact", counts.loaded_exact},
+          {"loaded_changed", counts.loaded_changed},
+          {"other", counts.other},
+          {"silent_acceptance",
+           {{"rate", static_cast<double>(counts.loaded_changed) / judged},
+            {"low", interval.low},
+            {"high", interval.high}}}};
+}
+
+OrderedJson CellJson(const Cell& cell) {
+  int case_count = 0;
+  OrderedJson verdicts = OrderedJson::object();
+  for (const auto& [verdict, count] : cell.verdicts) {
+    verdicts[std::string(ToText(verdict))] = count;
+    case_count += count;
+  }
+  return {{"target", cell.target},
+          {"faults", cell.faults},
+          {"world", cell.world},
+          {"save_mode", cell.save_mode},
+          {"cases", case_count},
+          {"verdict", ToText(cell.worst)},
+          {"verdicts", std::move(verdicts)},
+          {"lost_steps", SpreadJson(cell.lost_steps)},
+          {"recovery_s", SpreadJson(cell.recovery_s)},
+          {"damage", DamageJson(cell.damage)}};
+}
+
+OrderedJson ChangeJson(const Change& change) {
+  return {{"fingerprint", TextOrNull(change.fingerprint)},
+          {"before", change.before},
+          {"after", change.after},
+          {"cases", change.cases},
+          {"replay", change.replay}};
+}
+
+template <typename T, typename ToJson>
+OrderedJson ListJson(const std::vector<T>& values, ToJson to_json) {
+  OrderedJson json = OrderedJson::array();
+  for (const T& value : values) {
+    json.push_back(to_json(value));
+  }
+  return json;
+}
+
+OrderedJson ComparisonJson(const std::optional<Comparison>& comparison) {
+  if (!comparison) {
+    return nullptr;
+  }
+  return {{"earlier", comparison->earlier},
+          {"regressions", ListJson(comparison->regressions, ChangeJson)},
+          {"fixed", ListJson(comparison->fixed, ChangeJson)},
+          {"changed", ListJson(comparison->changed, ChangeJson)},
+          {"gone", comparison->gone},
+          {"shared", comparison->shared_count},
+          {"same", comparison->same_count}};
+}
+
 OrderedJson ReportJson(const Report& report) {
-  OrderedJson targets = OrderedJson::array();
-  for (const TargetReport& target : report.targets) {
-    targets.push_back(TargetJson(target));
-  }
-  OrderedJson findings = OrderedJson::array();
-  for (const Finding& finding : report.findings) {
-    findings.push_back(FindingJson(finding));
-  }
   OrderedJson summary = OrderedJson::object();
   for (const Verdict verdict : AllVerdicts()) {
     const auto found = report.summary.find(std::string(ToText(verdict)));
@@ -170,12 +239,16 @@ OrderedJson ReportJson(const Report& report) {
           {"seed", report.seed},
           {"run_directory", report.run_directory},
           {"scenarios", report.scenarios},
-          {"targets", std::move(targets)},
+          {"targets", ListJson(report.targets, TargetJson)},
           {"cases", CasesJson(report)},
-          {"findings", std::move(findings)},
+          {"findings", ListJson(report.findings, FindingJson)},
+          {"comparison", ComparisonJson(report.comparison)},
+          {"cells", ListJson(CellsOf(report), CellJson)},
+          {"damage", DamageJson(DamageOf(report))},
           {"summary", std::move(summary)},
           {"planned_cases", report.planned_case_count},
           {"cut", TextOrNull(report.cut)},
+          {"notes", report.notes},
           {"wall_s", report.wall_s},
           {"exit", report.exit_status}};
 }

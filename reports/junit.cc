@@ -19,11 +19,17 @@ namespace {
 enum class TestResult { kPassed, kFailure, kError, kSkipped };
 
 TestResult ResultOf(const CaseReport& report) {
-  if (report.outcome.verdict == Verdict::kHarnessError) {
-    return TestResult::kError;
-  }
-  if (!report.met) {
-    return TestResult::kFailure;
+  switch (AttentionOf(report)) {
+    case Attention::kOurError:
+      return TestResult::kError;
+    case Attention::kUnmet:
+      return TestResult::kFailure;
+    case Attention::kUnproven:
+      return TestResult::kSkipped;
+    case Attention::kNone:
+    case Attention::kExpected:
+    case Attention::kAccepted:
+      break;
   }
   return ProvedNothing(report.outcome.verdict) ? TestResult::kSkipped : TestResult::kPassed;
 }
@@ -88,9 +94,12 @@ void AddReason(pugi::xml_node node, const char* element, const CaseReport& repor
 }
 
 void AddSystemOut(pugi::xml_node node, const CaseReport& report) {
-  const bool finding = IsFinding(report.outcome.verdict);
-  const std::string text =
-      (finding ? "This finding is expected by the scenario.\n" : "") + Body(report);
+  const Attention attention = AttentionOf(report);
+  const char* remark = attention == Attention::kExpected
+                           ? "This finding is expected by the scenario.\n"
+                       : attention == Attention::kAccepted ? "This finding is accepted.\n"
+                                                           : "";
+  const std::string text = remark + Body(report);
   node.append_child("system-out").append_child(pugi::node_pcdata).set_value(text.c_str());
 }
 

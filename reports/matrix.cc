@@ -7,26 +7,13 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <utility>
 #include <vector>
 
+#include "reports/cells.h"
 #include "reports/text.h"
 
 namespace reprise {
 namespace {
-
-// Of several verdicts in one cell the one with the highest rank is shown.
-int SeverityOf(Verdict verdict) {
-  constexpr int kStep = 100;
-  const int order = static_cast<int>(verdict);
-  if (verdict == Verdict::kHarnessError) {
-    return 3 * kStep + order;
-  }
-  if (IsFinding(verdict)) {
-    return 2 * kStep + order;
-  }
-  return ProvedNothing(verdict) ? kStep + order : order;
-}
 
 struct Row {
   std::map<std::vector<int>, Verdict> cells;  // by world sizes
@@ -39,17 +26,16 @@ struct Matrix {
   std::set<Verdict> shown;
 };
 
+// Targets and save modes share a row.
 Matrix MakeMatrix(const Report& report) {
   Matrix matrix;
-  for (const CaseReport& the_case : report.cases) {
-    const Verdict verdict = the_case.outcome.verdict;
-    const std::vector<int>& world = the_case.the_case.world;
-    Row& row = matrix.rows[FaultKinds(the_case.the_case)];
-    ++row.case_count;
-    matrix.worlds.insert(world);
-    const auto [cell, inserted] = row.cells.emplace(world, verdict);
-    if (!inserted && SeverityOf(verdict) > SeverityOf(cell->second)) {
-      cell->second = verdict;
+  for (const Cell& cell : CellsOf(report)) {
+    Row& row = matrix.rows[FaultKinds(cell.faults)];
+    const auto [place, is_new] = row.cells.emplace(cell.world, cell.worst);
+    place->second = WorseOf(place->second, cell.worst);
+    matrix.worlds.insert(cell.world);
+    for (const auto& [verdict, count] : cell.verdicts) {
+      row.case_count += count;
     }
   }
   for (const auto& [kind, row] : matrix.rows) {

@@ -23,7 +23,7 @@ struct Progress {
   std::string phase;  // "reference runs", "cases", "confirming findings"
   int done = 0;
   int total = 0;
-  int findings = 0;  // cases so far that are findings and not expected
+  int findings = 0;  // cases of the run so far that are findings and not expected
   std::chrono::milliseconds elapsed{0};
 };
 
@@ -43,7 +43,7 @@ class ReportWriter {
 };
 
 struct WriterInfo {
-  std::string name;  // "console" | "json" | "junit"
+  std::string name;  // "console" | "github" | "json" …
   std::string help;
   std::string file_name;  // inside the run directory ("report.json"); empty: standard output
   // `out` must outlive the writer.

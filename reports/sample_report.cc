@@ -77,6 +77,18 @@ CaseReport ExpectedFinding() {
   return report;
 }
 
+CaseReport AcceptedFinding() {
+  CaseReport report =
+      MakeCase("d-0004", {KillAt("0/1/2"), MakeFault("damage.flip", {{"region", "tensor"}})},
+               {1, 2}, Verdict::kDiverged);
+  report.outcome.why = "resumed, but is another run";
+  report.outcome.lost_steps = 2;
+  report.met = false;
+  report.unmet_why = "expected no finding";
+  report.accepted = true;
+  return report;
+}
+
 CaseReport MissedExpectation() {
   CaseReport report = MakeCase("k-0006", {KillAt("0/1/4")}, {2, 2}, Verdict::kExact);
   report.expect = Expectation{.verdicts = {Verdict::kDiverged},
@@ -147,6 +159,7 @@ Report SampleReport(const std::string& payload) {
   report.cases = {MakeCase("k-0001", {KillAt("0/0/0")}, {1, 1}, Verdict::kExact),
                   std::move(fallback),
                   UnexpectedFinding(payload),
+                  AcceptedFinding(),
                   ExpectedFinding(),
                   MissedExpectation(),
                   NotExercised(),
@@ -158,13 +171,23 @@ Report SampleReport(const std::string& payload) {
        .title = "began from scratch without an error",
        .why = "one case",
        .cases = {"d-0005"},
-       .expected = true},
+       .expected = true,
+       .accepted = std::nullopt},
       {.fingerprint = "optimizer.moments: in file, never applied|kill.operation",
        .cause = "optimizer.moments: in file, never applied",
        .verdict = Verdict::kDiverged,
        .title = "the optimizer's moments are in the file and were never applied" + payload,
        .why = "stored state is right, restored state is zero" + payload,
-       .cases = {"k-0003"}}};
+       .cases = {"k-0003"},
+       .accepted = std::nullopt},
+      {.fingerprint = "diverged|damage.flip",
+       .cause = "",
+       .verdict = Verdict::kDiverged,
+       .title = "one bit of a tensor was loaded as it was",
+       .why = "resumed, but is another run",
+       .cases = {"d-0004"},
+       .accepted = Acceptance{"diverged|damage.flip", "no checksums yet" + payload, "2026-11-30"}}};
+  report.notes = {"the accepted finding 0123 was not seen: mended (2026-10-01)" + payload};
   report.cut = "the budget of 60 s was used up";
   report.wall_s = 12.5;
   report.exit_status = 1;
@@ -177,6 +200,7 @@ Report GoodReport() {
   std::erase_if(report.cases, [](const CaseReport& the_case) {
     return !the_case.met || the_case.outcome.verdict == Verdict::kHarnessError;
   });
+  report.notes.clear();
   std::erase_if(report.findings, [](const Finding& finding) { return !finding.expected; });
   report.summary.clear();
   report.cut.clear();

@@ -13,8 +13,8 @@ namespace reprise {
 std::string HostileText();
 
 // An exact case, a fallback, a finding that nobody expects (with `payload` in every text that comes
-// from a target), an expected one, a missed expectation, a case that proved nothing, our own
-// failure. Exit status 1.
+// from a target), an accepted one, an expected one, a missed expectation, a case that proved
+// nothing, our own failure. Exit status 1.
 Report SampleReport(const std::string& payload);
 
 // The same without what must be acted on. Exit status 0.

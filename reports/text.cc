@@ -144,9 +144,13 @@ std::string ForReading(std::string_view text) {
 std::string FaultKinds(const Case& the_case) {
   std::vector<std::string> kinds;
   for (const Fault& fault : the_case.faults) {
-    kinds.push_back(EscapeControls(fault.kind));
+    kinds.push_back(fault.kind);
   }
-  return kinds.empty() ? "no fault" : fmt::format("{}", fmt::join(kinds, " + "));
+  return FaultKinds(kinds);
+}
+
+std::string FaultKinds(const std::vector<std::string>& kinds) {
+  return kinds.empty() ? "no fault" : EscapeControls(fmt::format("{}", fmt::join(kinds, " + ")));
 }
 
 std::string FaultText(const Case& the_case) {
@@ -208,31 +212,99 @@ std::vector<std::pair<std::string, std::string>> CaseFacts(const CaseReport& rep
     add("detail", ForReading(outcome.divergence->detail));
   }
   add("cause", ForReading(outcome.cause));
-  add("evidence", ForReading(outcome.evidence));
+  // Where no rule is certain, the evidence is the detail once more.
+  const bool is_said = outcome.divergence && outcome.divergence->detail == outcome.evidence;
+  add("evidence", is_said ? "" : ForReading(outcome.evidence));
   add("again", ForReading(report.confirmation));
   add("then", JoinConsequences(outcome.consequences));
   add("unmet", ForReading(report.unmet_why));
   return facts;
 }
 
-std::string ExitWords(const Report& report) {
-  std::size_t unexpected = 0;
-  std::size_t unmet = 0;
+Attention AttentionOf(const CaseReport& report) {
+  const Verdict verdict = report.outcome.verdict;
+  if (verdict == Verdict::kHarnessError) {
+    return Attention::kOurError;
+  }
+  if (report.accepted) {
+    return Attention::kAccepted;
+  }
+  if (ProvedNothing(verdict) && !report.expect) {
+    return Attention::kUnproven;
+  }
+  if (!report.met) {
+    return Attention::kUnmet;
+  }
+  return IsFinding(verdict) ? Attention::kExpected : Attention::kNone;
+}
+
+std::map<std::string, const CaseReport*> CasesById(const Report& report) {
+  std::map<std::string, const CaseReport*> index;
   for (const CaseReport& the_case : report.cases) {
-    if (!the_case.met && the_case.outcome.verdict != Verdict::kHarnessError) {
-      ++(the_case.expect ? unmet : unexpected);
+    index.emplace(the_case.the_case.id, &the_case);
+  }
+  return index;
+}
+
+std::vector<const Finding*> FindingsToRead(const Report& report) {
+  std::vector<const Finding*> findings;
+  for (const Finding& finding : report.findings) {
+    findings.push_back(&finding);
+  }
+  const auto place = [](const Finding& finding) {
+    return finding.expected ? 2 : finding.accepted ? 1 : 0;
+  };
+  std::stable_sort(findings.begin(), findings.end(),
+                   [&](const Finding* a, const Finding* b) { return place(*a) < place(*b); });
+  return findings;
+}
+
+namespace {
+
+std::string ComparisonWords(const Report& report) {
+  const Comparison& comparison = *report.comparison;
+  const std::string against = " against " + ForReading(comparison.earlier);
+  switch (report.exit_status) {
+    case 0:
+      return "exit 0: no regression" + against;
+    case 1:
+      return fmt::format("exit 1: {}{}", Count(comparison.regressions.size(), "regression"),
+                         against);
+    case 3:
+      return "exit 3: no regression so far, but a run did not finish";
+    case 4:
+      return "exit 4: no case in common" + against;
+    default:
+      return fmt::format("exit {}", report.exit_status);
+  }
+}
+
+}  // namespace
+
+std::string ExitWords(const Report& report) {
+  if (report.comparison) {
+    return ComparisonWords(report);
+  }
+  std::size_t unmet = 0;
+  std::size_t unmet_findings = 0;
+  std::size_t accepted = 0;
+  for (const CaseReport& the_case : report.cases) {
+    accepted += the_case.accepted ? 1 : 0;
+    if (!the_case.met && !the_case.accepted && the_case.outcome.verdict != Verdict::kHarnessError) {
+      ++unmet;
+      unmet_findings += IsFinding(the_case.outcome.verdict) ? 1 : 0;
     }
   }
   switch (report.exit_status) {
     case 0:
-      return "exit 0: every case ended as it must";
+      return accepted == 0 ? "exit 0: every case ended as it must"
+                           : fmt::format(
+                                 "exit 0: every case ended as it must, but for {} of "
+                                 "accepted findings",
+                                 Count(accepted, "case"));
     case 1:
-      if (unmet == 0) {
-        return fmt::format("exit 1: {} with a finding that nobody expects",
-                           Count(unexpected, "case"));
-      }
-      return fmt::format("exit 1: {} with a finding that nobody expects, {} not met",
-                         Count(unexpected, "case"), Count(unmet, "expectation"));
+      return fmt::format("exit 1: {} did not end as expected ({} of them {})", Count(unmet, "case"),
+                         unmet_findings, unmet_findings == 1 ? "a finding" : "findings");
     case 3:
       return "exit 3: reprise itself failed in some cases (harness-error); no finding";
     case 4:

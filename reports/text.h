@@ -7,6 +7,7 @@
 #define REPRISE_REPORTS_TEXT_H_
 
 #include <cstddef>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,8 +28,9 @@ std::string Shorten(const std::string& text, std::size_t max_bytes);
 // EscapeControls() of one value, cut to what a person reads.
 std::string ForReading(std::string_view text);
 
-// "kill.operation + damage.flip-bit", without parameters; "no fault".
+// "kill.operation + damage.flip", without parameters; "no fault".
 std::string FaultKinds(const Case& the_case);
+std::string FaultKinds(const std::vector<std::string>& kinds);
 
 // "kill.operation cut=before operation=1/0/3 + …"; "no fault".
 std::string FaultText(const Case& the_case);
@@ -46,7 +48,20 @@ std::string Count(std::size_t count, const std::string& noun);
 // without entries that have nothing to say.
 std::vector<std::pair<std::string, std::string>> CaseFacts(const CaseReport& report);
 
-// "exit 1: 2 findings that no scenario expects", for the last line.
+// What a writer must say of a case, beyond its facts.
+enum class Attention { kNone, kExpected, kAccepted, kUnproven, kUnmet, kOurError };
+
+// kUnproven: it proved nothing, and no scenario expects that.
+Attention AttentionOf(const CaseReport& report);
+
+// The cases of a report by id.
+std::map<std::string, const CaseReport*> CasesById(const Report& report);
+
+// The findings in the order in which a person reads them: those that fail, accepted ones, expected
+// ones; else the order of the report.
+std::vector<const Finding*> FindingsToRead(const Report& report);
+
+// "exit 1: 3 cases did not end as expected (2 of them findings)", for the last line.
 std::string ExitWords(const Report& report);
 
 }  // namespace reprise

@@ -63,6 +63,15 @@ TEST(CaseFactsTest, BoundWhatATargetSaid) {
   }
 }
 
+TEST(AttentionTest, ACaseThatProvedNothingAndIsNotExpectedIsNoFailure) {
+  CaseReport report;
+  report.outcome.verdict = Verdict::kNotExercised;
+  report.met = false;
+  EXPECT_EQ(AttentionOf(report), Attention::kUnproven);
+  report.expect.emplace().verdicts = {Verdict::kExact};
+  EXPECT_EQ(AttentionOf(report), Attention::kUnmet);
+}
+
 TEST(FaultTextTest, NamesTheLifeWhenItIsNotTheFirst) {
   Case the_case = SampleReport("").cases[0].the_case;
   EXPECT_EQ(FaultText(the_case), "kill.operation cut=before operation=0/0/0");
@@ -74,13 +83,17 @@ TEST(FaultTextTest, NamesTheLifeWhenItIsNotTheFirst) {
 
 TEST(ExitWordsTest, NameTheReasonOfEachStatus) {
   Report report = SampleReport("");
-  EXPECT_EQ(ExitWords(report),
-            "exit 1: 1 case with a finding that nobody expects, 1 expectation not met");
+  EXPECT_EQ(ExitWords(report), "exit 1: 2 cases did not end as expected (1 of them a finding)");
   report.exit_status = 3;
   EXPECT_THAT(ExitWords(report), HasSubstr("harness-error"));
   report.exit_status = 4;
   EXPECT_THAT(ExitWords(report), HasSubstr("nothing was judged"));
   EXPECT_EQ(ExitWords(GoodReport()), "exit 0: every case ended as it must");
+  Report accepted = GoodReport();
+  accepted.cases[0].accepted = true;
+  EXPECT_THAT(ExitWords(accepted), HasSubstr("but for 1 case of accepted findings"));
+  report.comparison.emplace().earlier = "old";
+  EXPECT_EQ(ExitWords(report), "exit 4: no case in common against old");
 }
 
 }  // namespace

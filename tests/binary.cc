@@ -79,6 +79,9 @@ nlohmann::json WithoutTimes(nlohmann::json report) {
       entry.erase(name);
     }
   }
+  for (nlohmann::json& cell : report["cells"]) {
+    cell.erase("recovery_s");
+  }
   return report;
 }
 

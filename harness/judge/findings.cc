@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <tuple>
 #include <vector>
 
 #include "harness/base/content_id.h"
@@ -44,18 +46,19 @@ std::string RootOf(const Outcome& outcome) {
   return root;
 }
 
+// Without the verdict, which stands beside it.
 std::string Title(const CaseReport& report) {
   const Outcome& outcome = report.outcome;
-  std::string title = outcome.cause.empty() ? std::string(ToText(outcome.verdict)) : outcome.cause;
-  if (outcome.divergence) {
-    title += fmt::format("; first at {}, step {}, {}", ToText(outcome.divergence->layer),
-                         outcome.divergence->step, outcome.divergence->name);
+  std::string title = outcome.cause.empty() ? outcome.why : outcome.cause;
+  if (outcome.cause.empty() && outcome.divergence) {
+    title = fmt::format("first at {}, step {}, {}", ToText(outcome.divergence->layer),
+                        outcome.divergence->step, outcome.divergence->name);
   }
   if (outcome.verdict == Verdict::kLostProgress && outcome.lost_steps > 0) {
     title += fmt::format("; costs {} step{} in the simplest case", outcome.lost_steps,
                          outcome.lost_steps == 1 ? "" : "s");
   }
-  return title + fmt::format(" ({}, {})", ToText(outcome.verdict), FaultKinds(report.the_case));
+  return title + fmt::format(" ({})", FaultKinds(report.the_case));
 }
 
 // A cause that was found is one root, whatever kinds of fault show it; without one, another kind of
@@ -94,7 +97,8 @@ Finding MakeFinding(std::vector<const CaseReport*> cases) {
                    [](const CaseReport* a, const CaseReport* b) { return IsSimpler(*a, *b); });
   const CaseReport& first = *cases.front();
   Finding finding;
-  finding.fingerprint = ContentId(RootOf(first.outcome) + "|" + FaultKinds(first.the_case))
+  finding.fingerprint = ContentId(fmt::format("{}|{}|{}", first.the_case.target,
+                                              RootOf(first.outcome), FaultKinds(first.the_case)))
                             .substr(0, kFingerprintLength);
   finding.cause = first.outcome.cause;
   finding.verdict = first.outcome.verdict;
@@ -108,20 +112,29 @@ Finding MakeFinding(std::vector<const CaseReport*> cases) {
   return finding;
 }
 
+// A finished run started again is added to every plan: where a scenario demands more, that case
+// alone is no reason to say that something was judged.
+bool IsDemanded(const CaseReport& item) {
+  return !item.the_case.faults.empty() || item.the_case.world.size() != 2;
+}
+
 int ExitStatus(const Report& report) {
   bool has_error = false;
   bool has_unfired = false;
   bool has_judged = false;
+  const bool demands_more = std::any_of(report.cases.begin(), report.cases.end(), IsDemanded);
   for (const CaseReport& item : report.cases) {
     const Verdict verdict = item.outcome.verdict;
     const bool missing_finding = !item.met && ExpectsFinding(item);
-    if (missing_finding || (!item.met && IsFinding(verdict))) {
+    if (missing_finding || (!item.met && !item.accepted && IsFinding(verdict))) {
       return 1;
     }
     has_error |= verdict == Verdict::kHarnessError;
     has_unfired |= verdict == Verdict::kNotExercised && !item.met;
-    has_judged |= verdict != Verdict::kHarnessError && !ProvedNothing(verdict);
-    if (!item.met && !ProvedNothing(verdict) && verdict != Verdict::kHarnessError) {
+    has_judged |= verdict != Verdict::kHarnessError && !ProvedNothing(verdict) &&
+                  (!demands_more || IsDemanded(item));
+    if (!item.met && !item.accepted && !ProvedNothing(verdict) &&
+        verdict != Verdict::kHarnessError) {
       return 1;  // no finding, and not what the scenario expects
     }
   }
@@ -196,11 +209,13 @@ bool MeetsExpectation(const Outcome& outcome, const std::optional<Expectation>& 
 void Summarise(Report* report) {
   report->summary.clear();
   report->findings.clear();
+  report->notes.clear();
   std::vector<std::vector<const CaseReport*>> groups;  // in the order of the plan
   std::map<std::string, std::size_t> place_of_group;
   for (CaseReport& item : report->cases) {
     ++report->summary[std::string(ToText(item.outcome.verdict))];
     item.unmet_why.clear();
+    item.accepted = false;
     item.met = MeetsExpectation(item.outcome, item.expect, &item.unmet_why);
     if (!IsFinding(item.outcome.verdict)) {
       continue;
@@ -213,6 +228,29 @@ void Summarise(Report* report) {
   }
   for (auto& cases : groups) {
     report->findings.push_back(MakeFinding(std::move(cases)));
+  }
+  report->exit_status = ExitStatus(*report);
+}
+
+void Accept(const std::vector<Acceptance>& accepted, Report* report) {
+  std::set<std::string> ids;
+  for (const Acceptance& entry : accepted) {
+    const auto found = std::find_if(
+        report->findings.begin(), report->findings.end(),
+        [&](const Finding& finding) { return finding.fingerprint == entry.fingerprint; });
+    if (found == report->findings.end()) {
+      report->notes.push_back(fmt::format("the accepted finding {} was not seen: {} ({})",
+                                          entry.fingerprint, entry.reason, entry.date));
+    } else if (found->expected) {
+      report->notes.push_back(fmt::format(
+          "the accepted finding {} is expected by its scenario anyway", entry.fingerprint));
+    } else {
+      found->accepted = entry;
+      ids.insert(found->cases.begin(), found->cases.end());
+    }
+  }
+  for (CaseReport& item : report->cases) {
+    item.accepted = !item.met && ids.contains(item.the_case.id);
   }
   report->exit_status = ExitStatus(*report);
 }

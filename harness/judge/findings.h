@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "harness/model/report.h"
 
@@ -19,6 +20,17 @@ bool MeetsExpectation(const Outcome& outcome, const std::optional<Expectation>& 
 // 1 a finding that no case expects, or an expected one that is missing; else 3 an error of ours;
 // else 4 nothing was judged, or a fault did not fire; else 0.
 void Summarise(Report* report);
+
+// Marks the findings that `accepted` names, and their cases: they do not fail. `notes` of the
+// report says which entries fit no finding, or one that its scenario expects anyway. The exit status
+// is made anew. REQUIRES: a report that was summarised.
+void Accept(const std::vector<Acceptance>& accepted, Report* report);
+
+// REQUIRES: two reports that were summarised, with the same findings accepted.
+Comparison CompareReports(const Report& earlier, const Report& later);
+
+// 1 a regression; else 4 no case in common; else 0.
+int ExitStatusOf(const Comparison& comparison);
 
 }  // namespace reprise
 

@@ -28,6 +28,7 @@ struct CaseReport {
   Outcome outcome;
   std::optional<Expectation> expect;
   bool met = true;                 // the expectation, or, without one, that it is no finding
+  bool accepted = false;           // not met, and its finding is accepted: no failure
   std::string unmet_why;           // what differs from the expectation
   std::vector<std::string> fired;  // what the injectors did, in words, in order
   // Of a finding: what a repetition from a cold start said; empty: none ran.
@@ -53,9 +54,16 @@ struct TargetReport {
   std::vector<std::string> not_exercised;
 };
 
+// A finding that somebody knows and lives with, as a file of accepted findings names it.
+struct Acceptance {
+  std::string fingerprint;
+  std::string reason;
+  std::string date;  // of the decision: 2026-12-01
+};
+
 // All cases with one root cause.
 struct Finding {
-  std::string fingerprint;  // cause + component + kind of fault; no number
+  std::string fingerprint;  // target, cause or place, kind of fault; no step, rank or id of a case
   std::string cause;
   bool proven = false;
   Verdict verdict = Verdict::kDiverged;
@@ -63,6 +71,28 @@ struct Finding {
   std::string why;
   std::vector<std::string> cases;  // ids, the simplest first
   bool expected = false;           // every case expects it
+  std::optional<Acceptance> accepted;
+};
+
+// Cases that moved in the same way between two reports.
+struct Change {
+  std::string fingerprint;  // of their finding in the later report, else in the earlier; or empty
+  std::string before;       // "exact", "diverged: ema: not restored"; "not in the plan"
+  std::string after;
+  std::vector<std::string> cases;  // ids, in the order of the plan
+  std::string replay;              // of the first one, in the later report
+};
+
+// What differs from an earlier report. A case regresses when it was right and is not, or is no
+// longer judged; also when it is new and shows a finding that the earlier report does not know.
+struct Comparison {
+  std::string earlier;  // its run directory
+  std::vector<Change> regressions;
+  std::vector<Change> fixed;
+  std::vector<Change> changed;    // neither: another way to fail, or judged for the first time
+  std::vector<std::string> gone;  // ids of cases that only the earlier report has
+  int shared_count = 0;           // cases that both reports have
+  int same_count = 0;             // of these: the same verdict, cause and place
 };
 
 struct Report {
@@ -75,6 +105,8 @@ struct Report {
   std::vector<CaseReport> cases;       // in the order of the plan
   std::vector<Finding> findings;       // derived by Summarise()
   std::map<std::string, int> summary;  // verdict -> number of cases
+  std::vector<std::string> notes;      // on accepted findings: what in their file fits nothing
+  std::optional<Comparison> comparison;
   int planned_case_count = 0;
   std::string cut;  // where a budget cut the plan; empty: not cut
   double wall_s = 0;
