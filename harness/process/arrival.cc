@@ -151,7 +151,7 @@ bool BringsIn(const Operation& operation) {
          (operation.path.empty() || operation.path.starts_with('/'));
 }
 
-Arrival TellArrival(Operation operation, const std::string& real_path, bool with_data) {
+Arrival TellArrival(const Operation& operation, const std::string& real_path, bool with_data) {
   return Teller(operation, real_path, with_data).Tell();
 }
 

@@ -24,7 +24,7 @@ bool BringsIn(const Operation& operation);
 // A folder: kMakeFolder and then all that is in it, at most 10,000 entries. Before them comes what
 // the arrival replaced or, with RENAME_EXCHANGE, pushed out. Data is read only if `with_data`.
 // REQUIRES: BringsIn(operation).
-Arrival TellArrival(Operation operation, const std::string& real_path, bool with_data);
+Arrival TellArrival(const Operation& operation, const std::string& real_path, bool with_data);
 
 }  // namespace reprise
 

@@ -310,13 +310,12 @@ std::vector<Operation> CallDecoder::AtExit(pid_t tid, PendingCall call, std::int
     case CallRole::kTold:
       break;
   }
-  return BringsIn(call.operation) ? ReceiveArrival(std::move(call))
+  return BringsIn(call.operation) ? ReceiveArrival(call)
                                   : std::vector<Operation>{std::move(call.operation)};
 }
 
-std::vector<Operation> CallDecoder::ReceiveArrival(PendingCall call) {
-  Arrival arrival =
-      TellArrival(std::move(call.operation), call.second_real_path, places_.record_data);
+std::vector<Operation> CallDecoder::ReceiveArrival(const PendingCall& call) {
+  Arrival arrival = TellArrival(call.operation, call.second_real_path, places_.record_data);
   for (const std::string& what : arrival.left_out) {
     remarks_.push_back("of what was moved into the checkpoint folder, this is not recorded: " +
                        what);

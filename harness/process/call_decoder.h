@@ -53,7 +53,7 @@ class CallDecoder {
   void FinishWrite(pid_t tid, PendingCall& call, std::int64_t result);
   void FinishPaths(PendingCall& call);
   void FinishName(PendingCall& call, const FileFacts& facts);
-  std::vector<Operation> ReceiveArrival(PendingCall call);
+  std::vector<Operation> ReceiveArrival(const PendingCall& call);
   [[nodiscard]] std::int64_t OffsetOfWrite(pid_t tid, const PendingCall& call,
                                            std::int64_t result) const;
 

@@ -33,7 +33,7 @@ class WatchedNames {
   [[nodiscard]] Place PlaceOfPath(const std::string& real_path) const;
   // Relative below the checkpoint folder, else as it is; empty for a file without a name.
   [[nodiscard]] std::string NameOfPath(const std::string& real_path) const;
-  Name NameOfDescriptor(pid_t tid, int fd, const FileFacts& facts) const;
+  [[nodiscard]] Name NameOfDescriptor(pid_t tid, int fd, const FileFacts& facts) const;
   // Name below the checkpoint folder of a file that has another name outside; null: it has none.
   const std::string* OtherName(const FileFacts& facts);
 
