@@ -103,6 +103,9 @@ std::string DescribeEnd(const AttemptResult& result, int rank) {
   if (!lines.empty()) {
     text += fmt::format("; it said: {}", fmt::join(lines, " | "));
   }
+  if (!result.blind_spots.empty()) {  // a call that was denied may be the reason
+    text += fmt::format("; not observed: {}", fmt::join(result.blind_spots, " | "));
+  }
   return text;
 }
 
