@@ -67,6 +67,8 @@ void AddRunOptions(CLI::App& app, Options& options) {
 
 void AddTrainingOptions(CLI::App& app, Options& options) {
   app.add_option("--layers", options.layers, "Blocks of the transformer")->check(CLI::Range(1, 64));
+  app.add_option("--width", options.width, "Width of the transformer, even")
+      ->check(CLI::Range(2, 4096));
   app.add_option("--eval-every", options.eval_every, "Steps between two evaluations")
       ->check(CLI::Range(1, 1 << 24));
   app.add_option("--epoch-samples", options.epoch_samples, "Samples of one epoch")
@@ -101,6 +103,10 @@ Result<Options> ReadOptions(int argc, const char* const* argv, bool with_mutants
     const bool is_help = error.get_exit_code() == 0;
     if (is_help) app.exit(error);
     return Fail(ErrorCode::kUsage, is_help ? "" : fmt::format("{}; see --help", error.what()));
+  }
+  if (options.width % 2 != 0) {  // two heads
+    return Fail(ErrorCode::kUsage,
+                fmt::format("--width {}: expected an even number", options.width));
   }
   REPRISE_ASSIGN_OR_RETURN(options.place, ReadPlace());
   if (options.horizon_steps == 0) options.horizon_steps = options.steps;

@@ -32,6 +32,7 @@ struct Options {
   bool list_mutants = false;
   bool save = true;
   std::int64_t layers = 2;
+  std::int64_t width = 20;  // a multiple of kHeadCount
   std::int64_t steps = 14;
   std::int64_t save_every = 3;
   std::int64_t eval_every = 4;

@@ -11,7 +11,6 @@
 namespace reprise::models {
 
 inline constexpr std::int64_t kVocabulary = 128;  // ASCII
-inline constexpr std::int64_t kWidth = 20;
 inline constexpr std::int64_t kHeadCount = 2;
 inline constexpr std::int64_t kContext = 20;      // tokens a sample predicts
 inline constexpr std::int64_t kMicroBatch = 2;    // samples of one worker in one forward

@@ -1,6 +1,7 @@
 #include "reference_models/torch_state.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <c10/core/GradMode.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,9 +36,10 @@ std::size_t ByteCount(const at::Tensor& tensor) {
 // Collects the parameters of the model in the order in which transformer.cc uses them.
 class Initialiser {
  public:
-  Initialiser(std::uint64_t seed, at::Device device)
-      : generator_(at::detail::createCPUGenerator(Random(seed).Split("init").Next())),
-        device_(device) {}
+  explicit Initialiser(const Options& options)
+      : generator_(at::detail::createCPUGenerator(Random(options.seed).Split("init").Next())),
+        device_(options.device),
+        width_(options.width) {}
 
   void Matrix(const std::string& path, std::int64_t rows, std::int64_t columns) {
     Add(path, at::empty({rows, columns}).normal_(0.0, kInitStd, generator_), true);
@@ -50,8 +52,8 @@ class Initialiser {
     Vector(path + ".bias", outputs, 0.0);
   }
   void Norm(const std::string& path) {
-    Vector(path + ".weight", kWidth, 1.0);
-    Vector(path + ".bias", kWidth, 0.0);
+    Vector(path + ".weight", width_, 1.0);
+    Vector(path + ".bias", width_, 0.0);
   }
 
   std::vector<Parameter> Take() { return std::move(parameters_); }
@@ -63,6 +65,7 @@ class Initialiser {
 
   at::Generator generator_;
   at::Device device_;
+  std::int64_t width_;
   std::vector<Parameter> parameters_;
 };
 
@@ -94,9 +97,9 @@ void AddTensor(StateView& view, TensorRecord record, const at::Tensor& tensor) {
 }
 
 Status ReadTensor(StateSource& source, const TensorRecord& record, at::Tensor tensor) {
-  const at::NoGradGuard no_grad;
+  const c10::NoGradGuard no_grad;
   const at::Tensor read = at::empty(
-      tensor.sizes(), tensor.options().device(at::kCPU).requires_grad(c10::optional<bool>(false)));
+      tensor.sizes(), tensor.options().device(at::kCPU).requires_grad(false));
   if (read.numel() > 0) {
     REPRISE_RETURN_IF_ERROR(
         source.Read(record, {static_cast<std::byte*>(read.data_ptr()), ByteCount(read)}));
@@ -128,17 +131,18 @@ TensorRecord RecordOfRows(const std::string& component, const std::string& kind,
 // --- weights -------------------------------------------------------------------------------------
 
 Weights::Weights(const Options& options) : place_(options.place) {
-  Initialiser init(options.seed, at::Device(options.device));
-  init.Matrix("embedding.weight", kVocabulary, kWidth);
-  init.Matrix("position.weight", kContext, kWidth);
+  Initialiser init(options);
+  const std::int64_t width = options.width;
+  init.Matrix("embedding.weight", kVocabulary, width);
+  init.Matrix("position.weight", kContext, width);
   for (std::int64_t layer = 0; layer < options.layers; ++layer) {
     const std::string block = fmt::format("blocks.{}.", layer);
     init.Norm(block + "norm1");
-    init.Linear(block + "attn.qkv", 3 * kWidth, kWidth);
-    init.Linear(block + "attn.out", kWidth, kWidth);
+    init.Linear(block + "attn.qkv", 3 * width, width);
+    init.Linear(block + "attn.out", width, width);
     init.Norm(block + "norm2");
-    init.Linear(block + "mlp.up", 4 * kWidth, kWidth);
-    init.Linear(block + "mlp.down", kWidth, 4 * kWidth);
+    init.Linear(block + "mlp.up", 4 * width, width);
+    init.Linear(block + "mlp.down", width, 4 * width);
   }
   init.Norm("norm");
   init.Vector("logit_scale", 1, 1.0);  // fewer rows than ranks
@@ -248,7 +252,7 @@ AdamW::AdamW(const Options& options, const Weights& weights)
 }
 
 void AdamW::Update(const std::vector<at::Tensor>& gradients, double rate) {
-  const at::NoGradGuard no_grad;
+  const c10::NoGradGuard no_grad;
   ++step_;
   const double correction1 = 1.0 - std::pow(kBeta1, static_cast<double>(step_));
   const double correction2 = 1.0 - std::pow(kBeta2, static_cast<double>(step_));
@@ -309,7 +313,7 @@ Ema::Ema(const Options& options, const Weights& weights)
 }
 
 void Ema::Update() {
-  const at::NoGradGuard no_grad;
+  const c10::NoGradGuard no_grad;
   const auto done = static_cast<double>(updates_++);
   const double decay = std::min(decay_, (1.0 + done) / (10.0 + done));
   for (std::size_t i = 0; i < averages_.size(); ++i) {

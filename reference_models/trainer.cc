@@ -223,7 +223,7 @@ class Trainer {
   }
 
   Status Evaluate() {
-    const at::NoGradGuard no_grad;
+    const c10::NoGradGuard no_grad;
     REPRISE_ASSIGN_OR_RETURN(const auto averages, ema_->GatherWhole(*collective_));
     std::vector<std::string_view> texts;
     for (std::int64_t i = 0; i < kEvalSamples; ++i) {

@@ -20,8 +20,9 @@ class Forward {
   // [samples, kContext] tokens to [samples * kContext, kVocabulary] logits.
   at::Tensor Logits(const at::Tensor& tokens, const at::Tensor& head) {
     const at::Tensor embedding = Next();
+    width_ = embedding.size(1);
     at::Tensor x = at::embedding(embedding, tokens) + Next();
-    x = Dropout(x.reshape({-1, kWidth}));
+    x = Dropout(x.reshape({-1, width_}));
     while (parameters_.size() - next_ > kTensorsAfterBlocks) {
       x = x + Dropout(Attention(Norm(x), tokens.size(0)));
       x = x + Dropout(Linear(at::gelu(Linear(Norm(x)))));
@@ -41,7 +42,7 @@ class Forward {
 
   at::Tensor Norm(const at::Tensor& x) {
     const at::Tensor& weight = Next();
-    return at::layer_norm(x, {kWidth}, weight, Next());
+    return at::layer_norm(x, {width_}, weight, Next());
   }
 
   // The mask is always drawn on the CPU, so that it is the same on any device.
@@ -53,29 +54,30 @@ class Forward {
   }
 
   at::Tensor Attention(const at::Tensor& x, std::int64_t samples) {
-    constexpr std::int64_t kHeadWidth = kWidth / kHeadCount;
+    const std::int64_t head_width = width_ / kHeadCount;
     const at::Tensor qkv = Linear(x)
-                               .view({samples, kContext, 3, kHeadCount, kHeadWidth})
+                               .view({samples, kContext, 3, kHeadCount, head_width})
                                .permute({2, 0, 3, 1, 4})
-                               .reshape({3, samples * kHeadCount, kContext, kHeadWidth});
-    const at::Tensor scores =
-        at::bmm(qkv[0], qkv[1].transpose(1, 2)) * (1.0 / std::sqrt(double{kHeadWidth}));
+                               .reshape({3, samples * kHeadCount, kContext, head_width});
+    const at::Tensor scores = at::bmm(qkv[0], qkv[1].transpose(1, 2)) *
+                              (1.0 / std::sqrt(static_cast<double>(head_width)));
     const at::Tensor future =
         at::ones({kContext, kContext},
-                 x.options().dtype(at::kBool).requires_grad(c10::optional<bool>(false)))
+                 x.options().dtype(at::kBool).requires_grad(false))
             .triu(1);
     const at::Tensor probabilities =
         at::softmax(scores.masked_fill(future, -std::numeric_limits<double>::infinity()), -1);
     const at::Tensor mixed = at::bmm(probabilities, qkv[2])
-                                 .view({samples, kHeadCount, kContext, kHeadWidth})
+                                 .view({samples, kHeadCount, kContext, head_width})
                                  .transpose(1, 2)
-                                 .reshape({samples * kContext, kWidth});
+                                 .reshape({samples * kContext, width_});
     return Linear(mixed);
   }
 
   const std::vector<at::Tensor>& parameters_;
   at::Generator* generator_;
   std::size_t next_ = 0;
+  std::int64_t width_ = 0;
 };
 
 }  // namespace
