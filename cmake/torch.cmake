@@ -81,7 +81,9 @@ reprise_check_torch_root(${torch_root})
 # The wheel has the declarations of c10d's Gloo group, and not those of Gloo, which libgloo-dev has.
 add_library(reprise_torch INTERFACE)
 target_include_directories(reprise_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
-target_compile_definitions(reprise_torch INTERFACE USE_C10D_GLOO)
+target_compile_definitions(reprise_torch INTERFACE USE_C10D_GLOO
+  # A wheel ships headers of its own fmt, without its library; fmt's namespace carries its version.
+  $<$<STREQUAL:${REPRISE_TORCH},python>:FMT_HEADER_ONLY>)
 separate_arguments(torch_flags NATIVE_COMMAND "${TORCH_CXX_FLAGS}")
 target_compile_options(reprise_torch INTERFACE ${torch_flags})
 target_link_libraries(reprise_torch INTERFACE ${TORCH_LIBRARIES})
