@@ -183,7 +183,7 @@ Status ParseBody(const Json& files, const Json& tensors, int first_rank, int wor
     index->files[static_cast<std::size_t>(rank)] = std::move(file);
   }
   for (const auto& [key, value] : tensors.items()) {
-    const std::string place = fmt::format("{}: tensor \"{}\"", where, key);
+    const std::string place = fmt::format("{}: tensor \"{}\"", where, Excerpt(key));
     REPRISE_ASSIGN_OR_RETURN(index->tensors[key], ParseTensor(value, index->files, place));
   }
   return {};
@@ -194,7 +194,7 @@ Result<TrainingState> ParseState(const Json& object, const std::string& where) {
   for (const auto& [key, value] : object.items()) {
     if (!value.is_string()) {
       return Fail(ErrorCode::kCorrupt, "expected a string, found " + DescribeJson(value),
-                  fmt::format("{}: state.{}", where, key));
+                  fmt::format("{}: state.{}", where, Excerpt(key)));
     }
     state[key] = value.get<std::string>();
   }

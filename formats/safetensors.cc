@@ -44,7 +44,7 @@ Result<std::map<std::string, std::string>> ParseMetadata(const Json& object,
   for (const auto& [key, value] : object.items()) {
     if (!value.is_string()) {
       return Fail(ErrorCode::kCorrupt, "expected a string, found " + DescribeJson(value),
-                  fmt::format("{}.{}", where, key));
+                  fmt::format("{}.{}", where, Excerpt(key)));
     }
     metadata[key] = value.get<std::string>();
   }
@@ -89,7 +89,7 @@ Status CheckContiguous(std::vector<SafetensorsEntry>* entries, std::int64_t data
       return Fail(ErrorCode::kCorrupt,
                   fmt::format("expected its data at offset {} (no hole, no overlap), found {}", at,
                               entry.begin_bytes),
-                  where + ": tensor \"" + entry.name + "\"");
+                  where + ": tensor \"" + Excerpt(entry.name) + "\"");
     }
     at = entry.end_bytes;
   }
@@ -148,7 +148,7 @@ Result<SafetensorsHeader> ParseSafetensorsHeader(std::string_view header, std::i
     }
     REPRISE_ASSIGN_OR_RETURN(
         SafetensorsEntry entry,
-        ParseEntry(name, value, fmt::format("{}: tensor \"{}\"", where, name)));
+        ParseEntry(name, value, fmt::format("{}: tensor \"{}\"", where, Excerpt(name))));
     result.entries.push_back(std::move(entry));
   }
   REPRISE_RETURN_IF_ERROR(

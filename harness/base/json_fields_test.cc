@@ -58,8 +58,29 @@ TEST(ParseJsonTest, RefusesDuplicateKeysDeepNestingAndGarbageWithPlace) {
   EXPECT_THAT(ParseJson(R"({"a":1,"a":2})", "f").error().message, HasSubstr("\"a\" occurs twice"));
   EXPECT_THAT(ParseJson(std::string(100000, '['), "f").error().message, HasSubstr("nested deeper"));
   EXPECT_THAT(ParseJson("{\n  nope", "f").error().message, HasSubstr("line 2, column"));
+  EXPECT_THAT(ParseJson("{\"a\":1,\n \"a\":2}", "f").error().message,
+              HasSubstr("line 2, column 4"));
   EXPECT_FALSE(ParseJson("", "f"));
   EXPECT_FALSE(ParseJson("{} {}", "f"));
+}
+
+TEST(ParseJsonTest, ErrorsStayShortWhateverTheTextIs) {
+  const std::string huge(std::size_t{1} << 20, 'x');
+  EXPECT_LT(ParseJson("\"" + huge, "f").error().message.size(), 1000U);
+  EXPECT_LT(ParseJson("{\"" + huge + "\":1,\"" + huge + "\":2}", "f").error().message.size(),
+            1000U);
+  const Json json = {{"a", huge}, {huge, 1}};
+  JsonFields fields(json, "f");
+  EXPECT_EQ(fields.OptionalInteger("a", 7, 0, 9), 7);
+  EXPECT_LT(fields.Finish().error().ToString().size(), 1000U);
+  JsonFields unknown(json, "f");
+  unknown.OptionalString("a", "");
+  EXPECT_LT(unknown.Finish().error().ToString().size(), 1000U);
+}
+
+TEST(ExcerptTest, CutsBetweenCharactersAndSaysTheSize) {
+  EXPECT_EQ(Excerpt("abc", 3), "abc");
+  EXPECT_EQ(Excerpt("a\u00e4b", 2), "a… (4 bytes)");
 }
 
 }  // namespace

@@ -138,7 +138,11 @@ class Finder {
       : spec_(spec),
         reference_(*spec.reference),
         run_(*spec.run),
-        is_async_(spec.is_async || SavesInBackground(reference_)) {}
+        is_async_(spec.is_async || SavesInBackground(reference_)) {
+    for (const Logbook& book : run_.logbooks) {
+      seen_.push_back(SeenIn(book));
+    }
+  }
 
   [[nodiscard]] std::optional<std::string> Take() const {
     if (!spec_.is_cut) {
@@ -216,8 +220,8 @@ class Finder {
   [[nodiscard]] std::optional<std::string> FindInAll() const {
     std::set<Landmark> seen;
     std::int64_t newest = -1;
-    for (const Logbook& book : run_.logbooks) {
-      seen.merge(SeenIn(book));
+    for (const std::set<Landmark>& of_rank : seen_) {
+      seen.insert(of_rank.begin(), of_rank.end());
     }
     for (const Landmark& mark : seen) {
       newest = std::max(newest, mark.step);
@@ -256,13 +260,13 @@ class Finder {
     if (!is_of_each_step) {
       return std::nullopt;
     }
-    for (const Logbook& book : run_.logbooks) {
-      const std::set<Landmark> seen = SeenIn(book);
+    for (std::size_t i = 0; i < seen_.size(); ++i) {
+      const std::set<Landmark>& seen = seen_[i];
       const bool records_such = std::any_of(seen.begin(), seen.end(), [&](const Landmark& other) {
         return other.kind == mark.kind && other.reading == mark.reading;
       });
       if (records_such && !seen.contains(mark)) {
-        return fmt::format("{} (rank {})", Say(mark), book.rank);
+        return fmt::format("{} (rank {})", Say(mark), run_.logbooks[i].rank);
       }
     }
     return std::nullopt;
@@ -271,6 +275,7 @@ class Finder {
   const CompletenessSpec& spec_;
   const AttemptEvidence& reference_;
   const AttemptEvidence& run_;
+  std::vector<std::set<Landmark>> seen_;  // by logbook of the run
   bool is_async_;
 };
 

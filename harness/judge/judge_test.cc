@@ -344,5 +344,17 @@ TEST(JudgeTest, AStateThatIsNotStoredButExactIsExact) {
   EXPECT_EQ(scene.Judge().verdict, Verdict::kExact);
 }
 
+// It was once compared number by number up to the last step that a logbook names.
+TEST(JudgeTest, AStepFarBehindTheOthersEndsInAVerdictAndNotInALoop) {
+  Scene scene;
+  scene.edit = [](AttemptEvidence&, AttemptEvidence& restart) {
+    StepRecord far;
+    far.step = 999'999'999'999'999;
+    restart.logbooks.at(0).records.emplace_back(far);
+  };
+  const Outcome outcome = scene.Judge();
+  EXPECT_EQ(outcome.verdict, Verdict::kOverrun) << outcome.why;
+}
+
 }  // namespace
 }  // namespace reprise

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
+#include <tuple>
 
 namespace reprise {
 namespace {
@@ -70,9 +72,10 @@ class Comparer {
     CompareScalarsAndTensors(r + 1, Layer::kD4, Layer::kD5);
     CompareEvents(r + 1);
     CompareLater(r + 2, Layer::kD5);
-    const std::int64_t last = std::max(run_.LastStep(), LastBatchStep());
-    for (std::int64_t step = r + 3; step <= last && !IsFull(); ++step) {
-      CompareLater(step, Layer::kD6);
+    for (const std::int64_t step : StepsFrom(r + 3)) {
+      if (!IsFull()) {
+        CompareLater(step, Layer::kD6);
+      }
     }
     return std::move(result_);
   }
@@ -112,6 +115,31 @@ class Comparer {
 
   [[nodiscard]] std::int64_t LastBatchStep() const {
     return run_.Batches().empty() ? -1 : std::get<0>(run_.Batches().rbegin()->first);
+  }
+
+  // The steps that one of both recorded, up to the run's last. Not each number: a logbook that is
+  // wrong may jump to a step a billion away.
+  [[nodiscard]] std::set<std::int64_t> StepsFrom(std::int64_t first) const {
+    std::set<std::int64_t> steps;
+    const auto add = [&](const auto& records) {
+      for (const auto& [step, record] : records) {
+        steps.insert(step);
+      }
+    };
+    for (const RunView* view : {&reference_, &run_}) {
+      add(view->Steps());
+      add(view->Evals());
+      add(view->Epochs());
+      for (const auto& [key, batch] : view->Batches()) {
+        steps.insert(std::get<0>(key));
+      }
+      for (const StateView& state : view->States()) {
+        steps.insert(state.step);
+      }
+    }
+    steps.erase(steps.begin(), steps.lower_bound(first));
+    steps.erase(steps.upper_bound(std::max(run_.LastStep(), LastBatchStep())), steps.end());
+    return steps;
   }
 
   void CompareLater(std::int64_t step, Layer layer) {

@@ -24,7 +24,7 @@ Result<std::string> ValueText(const Json& json, const ParamSpec& spec, const std
   }
   auto value = CanonicalValue(spec, json.is_string() ? json.get<std::string>() : DumpJson(json));
   if (!value) {
-    return Fail(value.error().code, value.error().message, where);
+    return Fail(value.error().code, Excerpt(value.error().message), where);
   }
   return value;
 }

@@ -183,6 +183,40 @@ TEST_F(LogbookReaderTest, ALineOfExactlySixteenMebibytesIsLookedAtAndOneByteMore
   EXPECT_THAT(ErrorOf(std::string(limit, 'x')).message, HasSubstr("16 MiB"));
 }
 
+TEST_F(LogbookReaderTest, ALineOfSixtyFourMebibytesIsRefusedAndNotQuoted) {
+  const Error error = ErrorOf("{\"t\":\"" + std::string(std::size_t{64} << 20, 'x') + "\"}");
+  EXPECT_THAT(error.message, HasSubstr("16 MiB"));
+  EXPECT_LT(error.message.size(), 200U);
+}
+
+TEST_F(LogbookReaderTest, AStepFromWhichOneCannotCountOnIsRefused) {
+  EXPECT_THAT(ErrorOf(R"({"t":"end","step":9223372036854775806})").message,
+              HasSubstr("from 0 to 1000000000000000"));
+}
+
+// Sums are read by a reader of their own, which must take only the field of the record.
+TEST_F(LogbookReaderTest, SumsElsewhereInTheLineAreNotTheRecordsSums) {
+  const std::string names =
+      R"({"t":"names","tensors":[{"component":"c","kind":"k","path":"p","dtype":"F32","shape":[],)"
+      R"("offsets":[],"extents":[],"replica":[0,1]}]})"
+      "\n";
+  const std::string other = R"([[0,"00000000000000ff","00000000000000ff"]])";
+  const std::string own = R"([[0,"0000000000000001","0000000000000002"]])";
+  for (const std::string& line :
+       {R"({"t":"state","reading":"ready","step":1,"x":{"y":0,"tensors":)" + other +
+            R"(},"tensors":)" + own + R"(,"scalars":{}})",
+        R"({"t":"state","reading":"ready","step":1,"tensors":)" + own +
+            R"(,"scalars":{},"x":{"tensors":)" + other + "}}"}) {
+    const auto logbook = Read(kStart + names + line + "\n");
+    ASSERT_TRUE(logbook) << logbook.error().ToString();
+    const auto& state = std::get<StateRecord>(logbook->records.back());
+    EXPECT_EQ(state.tensors.at(0), (DigestSum{1, 2})) << line;
+  }
+  const Error twice = ErrorOf(R"({"t":"state","reading":"ready","step":1,"tensors":)" + own +
+                              R"(,"scalars":{},"tensors":)" + other + "}");
+  EXPECT_THAT(twice.message, HasSubstr("\"tensors\" occurs twice"));
+}
+
 TEST_F(LogbookReaderTest, NotAFileAndNoFileAreErrorsWithThePath) {
   fs::create_directory(folder_ / "rank-0.jsonl");
   EXPECT_EQ(ReadLogbook(folder_ / "rank-0.jsonl").error().code, ErrorCode::kCorrupt);
