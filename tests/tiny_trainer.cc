@@ -3,10 +3,11 @@
 // For end-to-end tests of everything that does not need a real training. It takes part in the
 // probe, the fork server and the format. `--trouble` plants what a target may do to its harness:
 //   lose-momentum | hang | ignore-term | exit-at-once | die-in-load | hang-in-load |
-//   nondeterministic | garbage-logbook
+//   nondeterministic | garbage-logbook | huge-logbook-line | train-on | resave-finished
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <csignal>
@@ -182,6 +183,11 @@ int Run(const Options& options) {
     std::ofstream(std::string(std::getenv("REPRISE_LOGBOOK")) + "/rank-0.jsonl") << "garbage\n{}\n";
     return 0;
   }
+  if (options.trouble == "huge-logbook-line") {
+    std::ofstream(std::string(std::getenv("REPRISE_LOGBOOK")) + "/rank-0.jsonl")
+        << std::string(std::size_t{64} << 20, 'x') << "\n";
+    return 0;
+  }
   auto logbook = reprise::probe::Logbook::FromEnvironment();
   logbook.Start({});
   State state;
@@ -194,10 +200,15 @@ int Run(const Options& options) {
   if (state.step > 0 && options.trouble == "hang-in-load") {
     pause();
   }
+  const bool was_finished = state.step >= options.steps;
+  std::int64_t last = options.steps;
+  if (state.step > 0 && options.trouble == "train-on") {
+    last = std::max(last, state.step + 1);
+  }
   logbook.State("restored", state.step, state.Views(), state.Scalars());
   logbook.Ready(state.step);
   logbook.State("ready", state.step, state.Views(), state.Scalars());
-  while (state.step < options.steps) {
+  while (state.step < last) {
     const float loss = Train(&state, &logbook);
     MakeTrouble(options, &state);
     const std::array<double, 1> rate = {0.05};
@@ -209,6 +220,12 @@ int Run(const Options& options) {
         return 1;
       }
       logbook.SaveAck(state.step);
+    }
+  }
+  if (options.trouble == "resave-finished" && was_finished) {
+    ++state.position;  // the samples fetched ahead, which are counted as seen
+    if (!Save(*format, options, &state)) {
+      return 1;
     }
   }
   logbook.End(state.step);

@@ -12,10 +12,12 @@
 #include "harness/base/content_id.h"
 #include "harness/base/files.h"
 #include "harness/campaign/case_runner.h"
+#include "harness/campaign/life.h"
 #include "harness/campaign/preparation.h"
 #include "harness/campaign/reference.h"
 #include "harness/judge/findings.h"
 #include "harness/plan/plan.h"
+#include "harness/process/launch_child.h"
 #include "harness/process/worker_pool.h"
 #include "harness/record/model_json.h"
 #include "harness/record/run_directory.h"
@@ -59,6 +61,7 @@ class Campaign {
                     header.scenarios[i]);
       }
       REPRISE_ASSIGN_OR_RETURN(Scenario scenario, LoadScenario(header.scenarios[i]));
+      REPRISE_RETURN_IF_ERROR(CheckPrograms(scenario));
       REPRISE_RETURN_IF_ERROR(AddTargets(scenario));
       scenarios_.push_back(std::move(scenario));
     }
@@ -76,6 +79,24 @@ class Campaign {
   }
 
  private:
+  // Before the first process is started, so that a wrong path costs no waiting.
+  [[nodiscard]] Status CheckPrograms(const Scenario& scenario) const {
+    for (std::size_t i = 0; i < scenario.targets.size(); ++i) {
+      const Target& target = scenario.targets[i];
+      Life life;
+      life.target = &target;
+      life.models_folder = options_.models_folder;
+      if (const auto program = FindProgram(ExpandCommand(life).front().front()); !program) {
+        return Fail(ErrorCode::kNotFound,
+                    fmt::format("\"{}\": {}; a relative path begins at the folder in which reprise "
+                                "was started",
+                                target.command.front(), program.error().message),
+                    fmt::format("{}: targets[{}].command[0]", scenario.path.string(), i));
+      }
+    }
+    return {};
+  }
+
   Status AddTargets(const Scenario& scenario) {
     for (const Target& target : scenario.targets) {
       const auto [known, inserted] = context_.targets.try_emplace(target.id, target);
@@ -110,6 +131,7 @@ class Campaign {
                                MakePlan(scenario, context_.seed, summaries));
       std::move(cases.begin(), cases.end(), std::back_inserter(plan_));
     }
+    AddFinishedAgainCases();
     std::vector<std::string> ids;
     for (const CaseReport& unjudged : unjudged_) {
       ids.push_back(unjudged.the_case.id);
@@ -122,6 +144,21 @@ class Campaign {
       REPRISE_RETURN_IF_ERROR(Keep(unjudged));
     }
     return {};
+  }
+
+  // Last, so that a budget cuts them first; not where the scenario names the case itself.
+  void AddFinishedAgainCases() {
+    std::set<std::string> known;
+    for (const PlannedCase& planned : plan_) {
+      known.insert(planned.the_case.id);
+    }
+    for (const Scenario& scenario : scenarios_) {
+      for (PlannedCase& added : FinishedAgainCases(scenario)) {
+        if (known.insert(added.the_case.id).second) {
+          plan_.push_back(std::move(added));
+        }
+      }
+    }
   }
 
   // The cases of a target without a sound reference cannot even be planned: one case says so.
@@ -343,6 +380,11 @@ Error WithAdvice(Error error, const CampaignOptions& options) {
   if (error.code == ErrorCode::kDeadline) {
     error.message += fmt::format("; `{} run --continue --out {}` goes on where it stopped",
                                  options.program, options.out.string());
+  } else if (error.code == ErrorCode::kSystem) {
+    error.message += fmt::format(
+        "; what was judged so far is kept: when this is mended, `{} run "
+        "--continue --out {}` goes on",
+        options.program, options.out.string());
   }
   return error;
 }

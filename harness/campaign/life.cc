@@ -1,9 +1,11 @@
 #include "harness/campaign/life.h"
 
+#include <cerrno>
 #include <map>
 #include <set>
 #include <variant>
 
+#include "harness/plan/placeholders.h"
 #include "harness/record/attempt_store.h"
 #include "harness/record/logbook_reader.h"
 
@@ -40,22 +42,18 @@ class ReadyWatch final : public Injector {
   Clock::time_point ready_at_;
 };
 
-std::string ReplaceAll(std::string text, const std::map<std::string, std::string>& values) {
-  std::string result;
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const std::size_t close = text[at] == '{' ? text.find('}', at) : std::string::npos;
-    const auto found = close == std::string::npos
-                           ? values.end()
-                           : values.find(text.substr(at + 1, close - at - 1));
-    if (found == values.end()) {
-      result += text[at++];
-    } else {
-      result += found->second;
-      at = close + 1;
+// The checkpoint folder lies in our run directory: no room in it says nothing about the target.
+Status CheckRoom(const Life& life, const AttemptResult& result) {
+  for (const AttemptEvent& event : result.events) {
+    const auto* at = std::get_if<OperationEvent>(&event);
+    if (at != nullptr && (at->operation.result == -ENOSPC || at->operation.result == -EDQUOT)) {
+      return FailErrno(static_cast<int>(-at->operation.result),
+                       "the target found no room in the run directory; free some, or look whether "
+                       "the target writes without bounds",
+                       (life.checkpoint_folder / at->operation.path).string());
     }
   }
-  return result;
+  return {};
 }
 
 }  // namespace
@@ -74,7 +72,7 @@ std::vector<std::vector<std::string>> ExpandCommand(const Life& life) {
         {"models", life.models_folder.string()}};
     std::vector<std::string> command;
     for (const std::string& argument : life.target->command) {
-      command.push_back(ReplaceAll(argument, values));
+      command.push_back(ReplacePlaceholders(argument, values));
     }
     commands.push_back(std::move(command));
   }
@@ -98,6 +96,7 @@ Result<LifeResult> RunLife(Supervisor* supervisor, const Life& life) {
   spec.use_fork_server = life.target->fork_server && !life.cold;
   const Clock::time_point start = Clock::now();
   REPRISE_ASSIGN_OR_RETURN(AttemptResult result, supervisor->Run(spec));
+  REPRISE_RETURN_IF_ERROR(CheckRoom(life, result));
   LifeResult life_result;
   life_result.ready_after = ready.Since(start);
   REPRISE_RETURN_IF_ERROR(StoreAttempt(life.attempt_folder, result));

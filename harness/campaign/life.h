@@ -28,8 +28,7 @@ struct Life {
   bool cold = false;                        // exec, also where the target has a fork server
 };
 
-// Placeholders of Target::command replaced, one command per rank. Any other text in braces is left
-// as it is: a target may use braces itself.
+// Target::command with its placeholders replaced (harness/plan/placeholders.h), one per rank.
 std::vector<std::vector<std::string>> ExpandCommand(const Life& life);
 
 struct LifeResult {

@@ -14,8 +14,10 @@ namespace {
 
 using testing::AddOperation;
 using testing::EndWith;
+using testing::FinishedScene;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::kSteps;
 using testing::MakeStored;
 using testing::Place;
 using testing::RightIds;
@@ -198,6 +200,16 @@ std::vector<Planted> PlantedInSchedule() {
          scene.restart.rate = [](std::int64_t step) {
            return step == 9 ? 0.5 : 0.001 * static_cast<double>(step);
          };
+       }},
+      {"finish: trained on after the last step",
+       [](Scene& scene) {
+         scene = FinishedScene();
+         scene.restart.to = kSteps + 1;
+       }},
+      {"finish: newest checkpoint changed",
+       [](Scene& scene) {
+         scene = FinishedScene();
+         scene.stored_at_end[0].scalars["step"] = "9";
        }},
       {"selection: order",
        [](Scene& scene) {

@@ -34,6 +34,36 @@ std::string ErrorsOf(const std::vector<StoredCheckpoint>& checkpoints) {
   return errors;
 }
 
+const StoredCheckpoint* NewestSound(const std::vector<StoredCheckpoint>& checkpoints,
+                                    std::optional<std::int64_t> step = {}) {
+  const StoredCheckpoint* newest = nullptr;
+  for (const StoredCheckpoint& stored : checkpoints) {
+    const bool is_wanted = stored.IsSound() && (!step || stored.step == *step);
+    if (is_wanted && (newest == nullptr || stored.step > newest->step)) {
+      newest = &stored;
+    }
+  }
+  return newest;
+}
+
+// The first entry of `wanted` that `seen` has otherwise or not at all, or the first that only
+// `seen` has; nothing when they are equal.
+template <typename Map, typename Same>
+std::optional<std::string> FirstChanged(const Map& wanted, const Map& seen, Same same) {
+  for (const auto& [name, value] : wanted) {
+    const auto found = seen.find(name);
+    if (found == seen.end() || !same(value, found->second)) {
+      return name;
+    }
+  }
+  for (const auto& [name, value] : seen) {
+    if (!wanted.contains(name)) {
+      return name;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool WasHitByFault(const AttemptEvidence& attempt) {
@@ -151,6 +181,42 @@ std::optional<Outcome> CheckFolderAtEnd(const JudgeInput& input, std::int64_t ac
                         found,
                         ErrorsOf(input.stored_at_end)};
   return outcome;
+}
+
+bool IsFinishedAgain(const Case& the_case) {
+  return the_case.faults.empty() && the_case.world.size() == 2;
+}
+
+std::optional<Divergence> ChangeOfNewestCheckpoint(const JudgeInput& input) {
+  const StoredCheckpoint* before = NewestSound(input.stored);
+  if (!IsFinishedAgain(*input.the_case) || !input.format_known || !input.stored_at_end_known ||
+      before == nullptr) {
+    return std::nullopt;
+  }
+  Divergence where;
+  where.step = before->step;
+  where.name = "newest checkpoint";
+  where.expected = before->name + " as the finished run left it";
+  const StoredCheckpoint* after = NewestSound(input.stored_at_end, before->step);
+  if (after == nullptr) {
+    where.actual = "gone, or no longer readable";
+    where.detail = ErrorsOf(input.stored_at_end);
+    return where;
+  }
+  auto changed = FirstChanged(before->tensors, after->tensors, [](const auto& a, const auto& b) {
+    return a.sum == b.sum && a.record.dtype == b.record.dtype &&
+           a.record.global_shape == b.record.global_shape;
+  });
+  if (!changed) {
+    changed = FirstChanged(before->scalars, after->scalars,
+                           [](const auto& a, const auto& b) { return a == b; });
+  }
+  if (!changed) {
+    return std::nullopt;
+  }
+  where.actual = "another content";
+  where.detail = "first in " + *changed;
+  return where;
 }
 
 }  // namespace reprise

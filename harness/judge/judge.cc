@@ -152,6 +152,11 @@ class CaseJudge {
       outcome.why = lost->why;
       outcome.divergence = lost->divergence;
       outcome.evidence = lost->divergence->detail;
+    } else if (const auto changed = ChangeOfNewestCheckpoint(input_)) {
+      outcome.verdict = Verdict::kDiverged;
+      outcome.divergence = changed;
+      outcome.why = Describe(*changed);
+      NameCause(views_.size() - 1, {}, outcome.restored_step, outcome);
     }
     return outcome;
   }
@@ -292,6 +297,11 @@ class CaseJudge {
       outcome.verdict = Verdict::kCrashed;
       SetEndDivergence(ending, attempt, std::max<std::int64_t>(contract_.acknowledged, 0), outcome);
       NameCause(attempt_index, {}, -1, outcome);
+      return outcome;
+    }
+    if (IsFinishedAgain(*input_.the_case) && ending.IsClean() &&
+        views_[attempt_index]->LastStep() < 0) {
+      outcome.why = "the finished run ended again without loading or training anything";
       return outcome;
     }
     return Say(Verdict::kCannotJudge,

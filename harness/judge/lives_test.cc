@@ -10,6 +10,7 @@ namespace {
 
 using testing::AddOperation;
 using testing::EndWith;
+using testing::FinishedScene;
 using ::testing::HasSubstr;
 using testing::MakeRun;
 using testing::MakeStored;
@@ -190,6 +191,45 @@ TEST(LivesTest, WhatAnEarlierLifeAcknowledgedMustBeThereAtTheEndUnlessItWasDamag
   EXPECT_EQ(scene.Judge().verdict, Verdict::kCheckpointLost);
   scene.damaged_files = {"step-8/notes.txt"};
   EXPECT_EQ(scene.Judge().verdict, Verdict::kExact);
+}
+
+TEST(FinishedAgainTest, IsExactWhenNothingChanges) {
+  const Outcome outcome = FinishedScene().Judge();
+  EXPECT_EQ(outcome.verdict, Verdict::kExact) << outcome.why;
+}
+
+TEST(FinishedAgainTest, MayEndWithoutLoadingAnything) {
+  Scene scene = FinishedScene();
+  scene.edit = [](AttemptEvidence&, AttemptEvidence& again) { again.logbooks.clear(); };
+  EXPECT_EQ(scene.Judge().verdict, Verdict::kExact) << scene.Judge().why;
+  scene.the_case.faults = {{"kill.step", 0, {{"step", "9"}}}};
+  scene.killed.ends = false;
+  EXPECT_EQ(scene.Judge().verdict, Verdict::kCannotJudge);
+}
+
+TEST(FinishedAgainTest, TrainingOnIsAnOverrunAndNamed) {
+  Scene scene = FinishedScene();
+  scene.restart.to = testing::kSteps + 1;
+  const Outcome outcome = scene.Judge();
+  EXPECT_EQ(outcome.verdict, Verdict::kOverrun) << outcome.why;
+  EXPECT_EQ(outcome.cause, "finish: trained on after the last step");
+}
+
+TEST(FinishedAgainTest, AChangedOrLostNewestCheckpointIsFoundAndNamed) {
+  Scene scene = FinishedScene();
+  scene.stored_at_end[0].scalars["step"] = "9";
+  Outcome outcome = scene.Judge();
+  EXPECT_EQ(outcome.verdict, Verdict::kDiverged);
+  EXPECT_EQ(outcome.cause, "finish: newest checkpoint changed");
+  EXPECT_THAT(outcome.divergence->detail, HasSubstr("first in step"));
+  scene = FinishedScene();
+  scene.stored_at_end[0].tensors.begin()->second.sum += DigestSum{1, 0};
+  EXPECT_EQ(scene.Judge().cause, "finish: newest checkpoint changed");
+  scene = FinishedScene();
+  scene.stored_at_end.erase(scene.stored_at_end.begin());
+  outcome = scene.Judge();
+  EXPECT_EQ(outcome.verdict, Verdict::kDiverged) << outcome.why;
+  EXPECT_EQ(outcome.divergence->name, "newest checkpoint");
 }
 
 // One path, overwritten in place after step 8 was acknowledged; the restart refuses.

@@ -86,6 +86,10 @@ struct Scene {
   std::function<void(AttemptEvidence& killed, AttemptEvidence& restart)> edit;
 };
 
+// A scene in which nothing is done to either life: the first ends, the second begins at the newest
+// checkpoint and leaves it as it was.
+Scene FinishedScene();
+
 // The attempt ended with this status (or signal) of rank 0 and this line on standard error.
 void EndWith(AttemptEvidence& attempt, RankEnd end, int status, const std::string& line);
 

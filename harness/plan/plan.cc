@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "harness/base/check.h"
 #include "harness/plan/case_id.h"
@@ -15,7 +16,8 @@ namespace {
 
 // World size of the reference run of one entry.
 int ReferenceWorld(const CaseTemplate& entry, const std::vector<int>& world) {
-  return entry.faults.empty() ? entry.worlds.front().front() : world.front();
+  const bool is_uninterrupted = entry.faults.empty() && world.size() == 1;
+  return is_uninterrupted ? entry.worlds.front().front() : world.front();
 }
 
 bool SameExpectation(const std::optional<Expectation>& a, const std::optional<Expectation>& b) {
@@ -24,6 +26,23 @@ bool SameExpectation(const std::optional<Expectation>& a, const std::optional<Ex
   }
   return a->verdicts == b->verdicts && a->cause == b->cause && a->layer == b->layer &&
          a->step == b->step && a->name == b->name;
+}
+
+bool ExpectsFinding(const CaseTemplate& entry) {
+  return entry.expect &&
+         std::any_of(entry.expect->verdicts.begin(), entry.expect->verdicts.end(), IsFinding);
+}
+
+Case MakeCase(const Scenario& scenario, const CaseTemplate& entry, const std::vector<int>& world,
+              std::vector<Fault> faults) {
+  Case the_case{.id = {},
+                .scenario = scenario.name,
+                .target = entry.target,
+                .faults = std::move(faults),
+                .world = world,
+                .reference_world = ReferenceWorld(entry, world)};
+  the_case.id = CaseId(the_case);
+  return the_case;
 }
 
 // Cases in the order of the file, each once.
@@ -86,13 +105,7 @@ class Planner {
                  std::vector<Fault> faults) {
     PlannedCase planned;
     planned.expect = entry.expect;
-    planned.the_case = {.id = {},
-                        .scenario = scenario_.name,
-                        .target = entry.target,
-                        .faults = std::move(faults),
-                        .world = world,
-                        .reference_world = ReferenceWorld(entry, world)};
-    planned.the_case.id = CaseId(planned.the_case);
+    planned.the_case = MakeCase(scenario_, entry, world, std::move(faults));
     const auto [known, is_new] = by_id_.emplace(planned.the_case.id, cases_.size());
     if (!is_new) {
       return SameExpectation(cases_[known->second].expect, entry.expect)
@@ -104,15 +117,7 @@ class Planner {
                                entry.where + ".expect"));
     }
     cases_.push_back(std::move(planned));
-    return cases_.size() > kMaxCaseCount ? FailTooMany(entry) : Status();
-  }
-
-  static Status FailTooMany(const CaseTemplate& entry) {
-    return Fail(ErrorCode::kInvalidInput,
-                fmt::format("the scenario has more than {} cases; use {{\"random\": N}} or fewer "
-                            "values",
-                            kMaxCaseCount),
-                entry.where);
+    return cases_.size() > kMaxCaseCount ? Status(FailTooMany(entry)) : Status();
   }
 
   const Scenario& scenario_;
@@ -145,6 +150,23 @@ Result<std::vector<PlannedCase>> MakePlan(
     REPRISE_RETURN_IF_ERROR(planner.Add(entry));
   }
   return planner.Take();
+}
+
+std::vector<PlannedCase> FinishedAgainCases(const Scenario& scenario) {
+  std::vector<PlannedCase> cases;
+  std::set<std::string> done;
+  for (const CaseTemplate& entry : scenario.cases) {
+    if (ExpectsFinding(entry)) {
+      done.insert(entry.target);
+    }
+  }
+  for (const CaseTemplate& entry : scenario.cases) {
+    if (done.insert(entry.target).second) {
+      const int world = ReferenceWorld(entry, entry.worlds.front());
+      cases.push_back({.the_case = MakeCase(scenario, entry, {world, world}, {}), .expect = {}});
+    }
+  }
+  return cases;
 }
 
 }  // namespace reprise

@@ -75,6 +75,11 @@ Result<std::vector<PlannedCase>> MakePlan(
     const Scenario& scenario, std::uint64_t seed,
     const std::map<ReferenceKey, ReferenceSummary>& references);
 
+// One case for each target with an entry, unless one of its entries expects a finding (a planted
+// fault): the run ends, is started again, and must stay as it is. Needs no reference beyond
+// NeededReferences().
+std::vector<PlannedCase> FinishedAgainCases(const Scenario& scenario);
+
 }  // namespace reprise
 
 #endif  // REPRISE_HARNESS_PLAN_PLAN_H_

@@ -52,7 +52,8 @@ class PlanTest : public testing::Test {
     const auto path = folder_ / "s.json";
     EXPECT_TRUE(WriteFileAtomically(
         path, R"({"schema": "reprise.scenario/1", "name": "s", "targets": [{"id": "t",
-                  "command": ["x"], "steps": 12, "world_invariant": true}], "cases": [)" +
+                  "command": ["x"], "format": "sharded-safetensors", "steps": 12,
+                  "world_invariant": true}], "cases": [)" +
                   cases + "]}"));
     auto scenario = LoadScenario(path);
     EXPECT_TRUE(scenario) << scenario.error().ToString();
@@ -102,6 +103,20 @@ TEST_F(PlanTest, IdsAreMadeOfWhatDiffersFromTheDefaults) {
                 "s_t_w2-1_kill.operation-0.1.2-cut.bytes.7_damage.drop-region.state",
                 "s_t_w1-2-1_kill.step-3_kill.step-5-when.micro.0-attempt.1",
                 "s_t_w1_uninterrupted-as.1", "s_t_w2_uninterrupted-as.1"}));
+}
+
+TEST_F(PlanTest, AFinishedRunIsStartedAgainOncePerTargetUnlessItsFindingsAreExpected) {
+  const std::string entries =
+      One(R"({"kind": "kill.step", "step": 3})") + "," + R"({"world": [[1]], "faults": []})";
+  const auto cases = FinishedAgainCases(Load(entries));
+  ASSERT_EQ(cases.size(), 1U);
+  EXPECT_EQ(cases[0].the_case.id, "s_t_w2-2_finished-again");
+  EXPECT_EQ(cases[0].the_case.reference_world, 2);
+  EXPECT_EQ(Ids(R"({"world": [[2, 2]], "faults": []})"),
+            std::vector<std::string>{"s_t_w2-2_finished-again"});
+  const std::string planted = R"(, {"world": [[1, 1]], "faults": [{"kind": "kill.step",
+      "step": 3}], "expect": {"verdict": "diverged"}})";
+  EXPECT_TRUE(FinishedAgainCases(Load(entries + planted)).empty());
 }
 
 TEST_F(PlanTest, IdsDifferWhereTensorNamesDifferOnlyInWhatAFolderNameCannotHold) {
@@ -225,9 +240,7 @@ TEST_F(PlanTest, TooManyCasesAreRefused) {
     return list;
   }();
   const auto plan = Plan(R"({"world": [[2, 1]], "faults": [
-      {"kind": "kill.step", "step": "all", "when": ["after", "before-optimizer", "micro:0",
-       "micro:1", "micro:2", "micro:3", "micro:4", "micro:5", "micro:6"]},
-      {"kind": "damage.flip", "draw": [)" +
+      {"kind": "kill.operation", "operation": "all"}, {"kind": "damage.flip", "draw": [)" +
                          draws + "]}]}");
   ASSERT_FALSE(plan);
   EXPECT_THAT(plan.error().message, HasSubstr("more than 100000 cases"));

@@ -72,14 +72,15 @@ Status CheckLives(const CaseTemplate& entry, const Target& target, const std::ve
 
 Status CheckUninterrupted(const CaseTemplate& entry, const Target& target) {
   for (const std::vector<int>& world : entry.worlds) {
-    if (world.size() != 1) {
-      return Fail(ErrorCode::kInvalidInput,
-                  fmt::format("without faults, an entry is one uninterrupted run: expected one "
-                              "world size, found [{}]",
-                              fmt::join(world, ", ")),
-                  entry.where + ".world");
+    if (world.size() > 2) {
+      return Fail(
+          ErrorCode::kInvalidInput,
+          fmt::format("without faults, an entry is one uninterrupted run, or a finished one "
+                      "that is started again: expected one or two world sizes, found [{}]",
+                      fmt::join(world, ", ")),
+          entry.where + ".world");
     }
-    if (world != entry.worlds.front() && !target.world_invariant) {
+    if (world.size() == 1 && world != entry.worlds.front() && !target.world_invariant) {
       return Fail(ErrorCode::kInvalidInput,
                   fmt::format("runs at different world sizes are compared only where the target "
                               "\"{}\" says \"world_invariant\": true",
@@ -90,26 +91,42 @@ Status CheckUninterrupted(const CaseTemplate& entry, const Target& target) {
   return {};
 }
 
-Status CheckCase(const Scenario& scenario, const CaseTemplate& entry) {
+// `case_count`: cases of the entries before, to which those of this one are added; what only a run
+// can tell counts as one.
+Status CheckCase(const Scenario& scenario, const CaseTemplate& entry, std::size_t* case_count) {
   const Target& target = TargetOf(scenario, entry);
   if (entry.faults.empty()) {
     return CheckUninterrupted(entry, target);
   }
   for (const std::vector<int>& world : entry.worlds) {
     REPRISE_RETURN_IF_ERROR(CheckLives(entry, target, world));
+    std::size_t combinations = 1;
     for (std::size_t i = 0; i < entry.faults.size(); ++i) {
       const FaultTemplate& fault = entry.faults[i];
       const ExpansionContext context{.fault = &fault,
                                      .world = world[static_cast<std::size_t>(fault.attempt)],
                                      .steps = target.steps,
                                      .where = WhereFault(entry, i)};
-      REPRISE_RETURN_IF_ERROR(ExpandFault(context));
+      REPRISE_ASSIGN_OR_RETURN(const std::vector<Fault> faults, ExpandFault(context));
+      combinations *= std::max<std::size_t>(faults.size(), 1);
+      if (combinations + *case_count > kMaxCaseCount) {
+        return FailTooMany(entry);
+      }
     }
+    *case_count += combinations;
   }
   return {};
 }
 
 }  // namespace
+
+tl::unexpected<Error> FailTooMany(const CaseTemplate& entry) {
+  return Fail(ErrorCode::kInvalidInput,
+              fmt::format("the scenario has more than {} cases; use {{\"random\": N}} or fewer "
+                          "values",
+                          kMaxCaseCount),
+              entry.where);
+}
 
 const Target& TargetOf(const Scenario& scenario, const CaseTemplate& entry) {
   const auto found = std::find_if(scenario.targets.begin(), scenario.targets.end(),
@@ -127,8 +144,9 @@ Status CheckScenario(const Scenario& scenario) {
                   fmt::format("{}: targets[{}].id", scenario.path.string(), i));
     }
   }
+  std::size_t case_count = 0;
   for (const CaseTemplate& entry : scenario.cases) {
-    REPRISE_RETURN_IF_ERROR(CheckCase(scenario, entry));
+    REPRISE_RETURN_IF_ERROR(CheckCase(scenario, entry, &case_count));
   }
   return {};
 }

@@ -131,6 +131,10 @@ TEST_F(ScenarioLoaderTest, NamesTheFieldOfAWrongTarget) {
                     "targets": [{"id": "t", "command": [], "steps": 1}], "cases": [{}]})",
                 "s.json: targets[0].command", "found no program");
   ExpectRefused(R"({"schema": "reprise.scenario/1", "name": "s",
+                    "targets": [{"id": "t", "command": ["x", "{checkpoint}"], "steps": 1}],
+                    "cases": [{}]})",
+                "s.json: targets[0].command", "unknown placeholder {checkpoint}");
+  ExpectRefused(R"({"schema": "reprise.scenario/1", "name": "s",
                     "targets": [{"id": "t", "command": ["x"], "steps": 1},
                                 {"id": "t", "command": ["y"], "steps": 1}],
                     "cases": [{"target": "t", "world": [[1]], "faults": []}]})",
@@ -148,8 +152,8 @@ TEST_F(ScenarioLoaderTest, NamesTheFieldOfAWrongCase) {
   ExpectRefused(With(R"({"world": [[1]]})"), "s.json: cases[0].faults", "required");
   ExpectRefused(With(R"({"world": [[1]], "faults": [], "expects": {}})"),
                 "s.json: cases[0].expects", "did you mean \"expect\"?");
-  ExpectRefused(With(R"({"world": [[1, 2]], "faults": []})"), "s.json: cases[0].world",
-                "expected one world size, found [1, 2]");
+  ExpectRefused(With(R"({"world": [[1, 2, 1]], "faults": []})"), "s.json: cases[0].world",
+                "expected one or two world sizes, found [1, 2, 1]");
   ExpectRefused(With(R"({"world": [[1], [2]], "faults": []})"), "s.json: cases[0].world",
                 "world_invariant");
   ExpectRefused(With(R"({"world": [[1]], "faults": [], "expect": {"verdict": "exakt"}})"),
@@ -190,8 +194,10 @@ TEST_F(ScenarioLoaderTest, RefusesWhatCannotHappen) {
                 "rank 5 does not exist at world size 2");
   ExpectRefused(WithFault(R"({"kind": "kill.operation", "operation": "2/0/0"})"), at + ".operation",
                 "rank 2 does not exist at world size 2");
-  ExpectRefused(WithFault(R"({"kind": "damage.drop", "rank": 3})"), at + ".rank",
-                "rank 3 does not exist at world size 2");
+  ExpectRefused(With(R"({"world": [[2, 1]], "faults": [{"kind": "damage.drop", "rank": 3}]})",
+                     R"(, "format": "sharded-safetensors")"),
+                at + ".rank", "rank 3 does not exist at world size 2");
+  ExpectRefused(WithFault(R"({"kind": "damage.drop"})"), at, "names none; expected a \"format\"");
   ExpectRefused(WithFault(R"({"kind": "kill.step", "step": [1, 0], "when": "micro:0"})"),
                 at + ".step", "updates are counted from 1");
   ExpectRefused(WithFault(R"({"kind": "kill.step", "step": 1, "attempt": 1})"), at,
@@ -201,6 +207,31 @@ TEST_F(ScenarioLoaderTest, RefusesWhatCannotHappen) {
   ExpectRefused(With(R"({"world": [[1, 1, 1]], "faults": [
                          {"kind": "kill.step", "step": "all", "attempt": 1}]})"),
                 at, "list the values");
+}
+
+// What a file asks for is bounded before anything is expanded: hours would look like a hang.
+TEST_F(ScenarioLoaderTest, TooMuchIsRefusedWhereItStands) {
+  const auto repeat = [](const std::string& text, int count) {
+    std::string list = text;
+    for (int i = 1; i < count; ++i) {
+      list += "," + text;
+    }
+    return list;
+  };
+  const std::string kill = R"({"kind": "kill.step", "step": "all"})";
+  const std::string flip = R"({"kind": "damage.flip", "draw": [)" + repeat("0", 10) + "]}";
+  const std::string entry = R"({"world": [[1, 1]], "faults": []})";
+  ExpectRefused(With(R"({"world": [)" + repeat("[1, 1]", 1001) + R"(], "faults": []})"),
+                "s.json: cases[0].world", "at most 1000");
+  ExpectRefused(With(R"({"world": [[1, 1]], "faults": [)" + repeat(flip, 33) + "]}"),
+                "s.json: cases[0].faults", "at most 32");
+  ExpectRefused(With(repeat(entry, 10'001)), "s.json: cases", "at most 10000");
+  ExpectRefused(With(R"({"world": [)" + repeat("[1, 1]", 1000) + R"(], "faults": [)" + kill + "," +
+                         flip + "]}",
+                     R"(, "format": "sharded-safetensors")"),
+                "s.json: cases[0]", "more than 100000 cases");
+  ExpectRefused(With(entry, R"(, ")" + std::string(1 << 20, 'x') + R"(": 1)"),
+                "s.json: targets[0]." + std::string(200, 'x') + "… (1048576 bytes)", "unknown");
 }
 
 }  // namespace
