@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <map>
 #include <set>
 #include <string>
@@ -80,6 +81,14 @@ TEST(RecorderTest, AKillAtAnyOperationLeavesThePredictedFolder) {
   for (const json& entry : report["cases"]) {
     EXPECT_EQ(entry["verdict"], "exact") << entry.dump(2);
   }
+}
+
+// A part of what benchmarks/kill_storm does by hand.
+TEST(KillStormTest, EveryFolderIsTheOneThatItsOwnLogPredicts) {
+  const std::string build = std::filesystem::path(REPRISE_BINARY).parent_path().string();
+  const std::string command =
+      Source("benchmarks/kill_storm").string() + " --count 30 --seed 3 --build " + build;
+  EXPECT_EQ(std::system(command.c_str()), 0);
 }
 
 }  // namespace
