@@ -185,7 +185,7 @@ TEST_P(DamagedFormatTest, WhatItLeavesIsRefusedOrHarmless) {
 
 // A training that fell back makes the damaged step again; the damage must not outlive that.
 TEST_P(DamagedFormatTest, TheDamagedStepCanBeSavedAgainAndTheOlderOneCollected) {
-  for (const Fault& fault : VariantsOf(Info())) {
+  for (const Fault& fault : AimsOf(Info())) {
     SCOPED_TRACE(ToText(fault));
     Fill();
     Apply(fault);

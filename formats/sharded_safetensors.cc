@@ -203,6 +203,10 @@ Status MovePointer(const fs::path& folder, const std::string& name) {
   const std::string text = PointerText(name);
   const std::string_view piece = text;
   REPRISE_RETURN_IF_ERROR(WriteDurably(folder / kPointerTemporary, {&piece, 1}));
+  std::error_code ignored;
+  if (fs::is_directory(fs::symlink_status(folder / kPointerFile, ignored))) {
+    REPRISE_RETURN_IF_ERROR(RemoveFolder(folder / kPointerFile));  // a rename does not replace it
+  }
   REPRISE_RETURN_IF_ERROR(Rename(folder / kPointerTemporary, folder / kPointerFile));
   return SyncFolder(folder);
 }

@@ -217,7 +217,9 @@ std::vector<std::pair<std::string, std::string>> CaseFacts(const CaseReport& rep
   add("evidence", is_said ? "" : ForReading(outcome.evidence));
   add("again", ForReading(report.confirmation));
   add("then", JoinConsequences(outcome.consequences));
-  add("unmet", ForReading(report.unmet_why));
+  // That a finding is not expected where nothing is says nothing new.
+  const bool is_obvious = !report.expect && IsFinding(outcome.verdict);
+  add("unmet", is_obvious ? "" : ForReading(report.unmet_why));
   return facts;
 }
 

@@ -10,6 +10,7 @@
 #include "formats/checkpoint_format.h"
 #include "harness/base/json_fields.h"
 #include "harness/cli/command.h"
+#include "harness/plan/schema.h"
 #include "injectors/injector.h"
 #include "reports/report_writer.h"
 
@@ -87,9 +88,14 @@ void Print(const OrderedJson& json) {
 
 std::function<int()> Declare(CLI::App* app) {
   const auto json = std::make_shared<bool>(false);
-  app->add_flag("--json", *json, "as JSON, on standard output");
-  return [json] {
-    if (*json) {
+  const auto schema = std::make_shared<bool>(false);
+  CLI::Option* as_json = app->add_flag("--json", *json, "as JSON, on standard output");
+  app->add_flag("--schema", *schema, "the JSON Schema of scenario files, for editors")
+      ->excludes(as_json);
+  return [json, schema] {
+    if (*schema) {
+      fmt::print("{}", ScenarioSchema());
+    } else if (*json) {
       fmt::print("{}\n", DumpJson(Everything(), 2));
     } else {
       Print(Everything());

@@ -74,7 +74,7 @@ std::function<int()> Declare(CLI::App* app) {
   app->add_option("CASE", flags->the_case, "id of a case, or its folder")->required();
   app->add_option("--out", flags->out, "run directory that the id belongs to")
       ->capture_default_str();
-  app->add_flag("--cold", flags->cold, "start every life cold, without the fork server");
+  app->add_flag("--cold", flags->cold, "start every attempt cold, without the fork server");
   app->add_option("--json", flags->json, "also write a JSON report to this file, or - ");
   app->add_flag("--quiet", flags->quiet, "say only what a person must act on");
   return [flags] {

@@ -1,4 +1,5 @@
-// reprise report DIR…: renders the reports of earlier runs again, several as one.
+// reprise report DIR…: renders the reports of earlier runs again, several as one, and compares them
+// with a still earlier one.
 
 #include <fmt/format.h>
 
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/cli/accept.h"
 #include "harness/cli/command.h"
 #include "harness/cli/output.h"
 #include "harness/judge/findings.h"
@@ -21,6 +23,8 @@ struct ReportOptions {
   std::vector<std::string> directories;
   std::string out;
   std::string json;
+  std::string accept;
+  std::string compare;
   std::vector<std::string> reports = {"console"};
   bool quiet = false;
 };
@@ -47,20 +51,37 @@ void Merge(Report run, Report* report) {
   report->cut += report->cut.empty() || run.cut.empty() ? run.cut : "; " + run.cut;
 }
 
+// The report of one run; `is_finished` becomes false when the run did not finish.
+Result<Report> ReadRun(const std::string& directory, bool* is_finished) {
+  REPRISE_ASSIGN_OR_RETURN(const RunRecord record, RunDirectory::Read(directory));
+  Report run = ToReport(record, std::filesystem::canonical(directory));
+  if (!record.finished) {
+    *is_finished = false;
+    run.cut =
+        fmt::format("the run in {0} did not finish (reprise run --continue --out {0})", directory);
+  }
+  return run;
+}
+
+// Both sides accept the same findings, so that accepting one is no regression.
+Status CompareWith(const std::string& directory, const std::vector<Acceptance>& accepted,
+                   bool* is_finished, Report* report) {
+  REPRISE_ASSIGN_OR_RETURN(Report earlier, ReadRun(directory, is_finished));
+  Summarise(&earlier);
+  Accept(accepted, &earlier);
+  report->comparison = CompareReports(earlier, *report);
+  report->exit_status = ExitStatusOf(*report->comparison);
+  return {};
+}
+
 Result<int> Run(const ReportOptions& options) {
   REPRISE_ASSIGN_OR_RETURN(const Reporters reporters,
                            Reporters::Create(options.reports, options.json, options.quiet));
+  REPRISE_ASSIGN_OR_RETURN(const auto accepted, LoadAcceptances(options.accept));
   Report report;
   bool all_finished = true;
   for (std::size_t i = 0; i < options.directories.size(); ++i) {
-    const std::string& directory = options.directories[i];
-    REPRISE_ASSIGN_OR_RETURN(const RunRecord record, RunDirectory::Read(directory));
-    Report run = ToReport(record, std::filesystem::canonical(directory));
-    if (!record.finished) {
-      all_finished = false;
-      run.cut = fmt::format("the run in {0} did not finish (reprise run --continue --out {0})",
-                            directory);
-    }
+    REPRISE_ASSIGN_OR_RETURN(Report run, ReadRun(options.directories[i], &all_finished));
     if (i == 0) {
       report = std::move(run);
     } else {
@@ -68,6 +89,10 @@ Result<int> Run(const ReportOptions& options) {
     }
   }
   Summarise(&report);
+  Accept(accepted, &report);
+  if (!options.compare.empty()) {
+    REPRISE_RETURN_IF_ERROR(CompareWith(options.compare, accepted, &all_finished, &report));
+  }
   const std::filesystem::path folder = options.out.empty()
                                            ? std::filesystem::path(report.run_directory)
                                            : std::filesystem::path(options.out);
@@ -88,6 +113,10 @@ std::function<int()> Declare(CLI::App* app) {
   app->add_option("--out", options->out,
                   "existing folder for report files; the first DIR otherwise");
   app->add_option("--json", options->json, "also write the JSON report to this file, or - ");
+  app->add_option("--accept", options->accept,
+                  "file of known findings that do not fail, by fingerprint");
+  app->add_option("--compare", options->compare,
+                  "run directory of an earlier run: say what differs, exit 1 on a regression");
   app->add_flag("--quiet", options->quiet, "say only what a person must act on");
   return [options] {
     const Result<int> status = Run(*options);

@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "harness/campaign/campaign.h"
+#include "harness/cli/accept.h"
 #include "harness/cli/command.h"
 #include "harness/cli/output.h"
+#include "harness/judge/findings.h"
 #include "reprise_build_info.h"
 
 namespace reprise {
@@ -26,6 +28,7 @@ struct RunOptions {
   int jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   std::string budget;
   std::string json;
+  std::string accept;
   std::vector<std::string> reports = {"console", "json", "junit"};
   bool quiet = false;
   bool resume = false;
@@ -42,7 +45,9 @@ Result<std::vector<fs::path>> ScenarioFiles(const std::vector<std::string>& argu
     }
     std::vector<fs::path> inside;
     for (const auto& entry : fs::recursive_directory_iterator(argument)) {
-      if (entry.is_regular_file() && entry.path().extension() == ".json") {
+      // schema.json describes scenarios to editors and is none itself.
+      if (entry.is_regular_file() && entry.path().extension() == ".json" &&
+          entry.path().filename() != "schema.json") {
         inside.push_back(entry.path());
       }
     }
@@ -91,8 +96,10 @@ Result<int> Run(const RunOptions& options) {
   REPRISE_ASSIGN_OR_RETURN(CampaignOptions campaign, ToCampaign(options));
   REPRISE_ASSIGN_OR_RETURN(const Reporters reporters,
                            Reporters::Create(options.reports, options.json, options.quiet));
+  REPRISE_ASSIGN_OR_RETURN(const auto accepted, LoadAcceptances(options.accept));
   campaign.listeners = reporters.Listeners();
-  REPRISE_ASSIGN_OR_RETURN(const Report report, RunCampaign(campaign));
+  REPRISE_ASSIGN_OR_RETURN(Report report, RunCampaign(campaign));
+  Accept(accepted, &report);
   REPRISE_RETURN_IF_ERROR(reporters.Finish(report, report.run_directory));
   return report.exit_status;
 }
@@ -115,6 +122,8 @@ std::function<int()> Declare(CLI::App* app) {
       ->delimiter(',')
       ->capture_default_str();
   app->add_option("--json", options->json, "also write the JSON report to this file, or - ");
+  app->add_option("--accept", options->accept,
+                  "file of known findings that do not fail, by fingerprint");
   app->add_flag("--quiet", options->quiet, "say only what a person must act on");
   return [options, seed] {
     options->seed_given = seed->count() > 0;

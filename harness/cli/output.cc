@@ -9,11 +9,13 @@
 #include <charconv>
 #include <cstdlib>
 #include <iostream>
+#include <set>
 #include <sstream>
 
 #include "harness/base/files.h"
 #include "harness/base/json_fields.h"
 #include "harness/cli/command.h"
+#include "reports/text.h"
 
 namespace reprise {
 namespace {
@@ -57,7 +59,11 @@ std::string Render(const WriterInfo& info, const Report& report) {
 }  // namespace
 
 int SayError(const Error& error) {
-  fmt::print(stderr, "reprise: {}\n", error.ToString());
+  // It may quote a hostile file; line breaks are ours or harmless.
+  std::istringstream lines("reprise: " + error.ToString());
+  for (std::string line; std::getline(lines, line);) {
+    fmt::print(stderr, "{}\n", EscapeControls(line));
+  }
   switch (error.code) {
     case ErrorCode::kUsage:
     case ErrorCode::kInvalidInput:
@@ -116,6 +122,8 @@ Result<Reporters> Reporters::Create(const std::vector<std::string>& names, const
                                     bool quiet) {
   Reporters reporters;
   reporters.json_ = json;
+  const bool on_error_stream = json == "-";
+  std::set<std::string> seen;
   for (const std::string& name : names) {
     const WriterInfo* info = FindWriter(name);
     if (info == nullptr) {
@@ -124,19 +132,25 @@ Result<Reporters> Reporters::Create(const std::vector<std::string>& names, const
                               fmt::join(WriterNames(), ", ")),
                   "--report");
     }
+    if (!seen.insert(name).second) {
+      continue;
+    }
     if (!info->file_name.empty()) {
       reporters.files_.push_back(info);
-    } else if (reporters.console_ == nullptr) {
-      const bool on_error_stream = json == "-";
-      reporters.console_ = info->make(on_error_stream ? std::cerr : std::cout,
-                                      ConsoleOptions(on_error_stream, quiet));
+    } else {
+      reporters.printers_.push_back(info->make(on_error_stream ? std::cerr : std::cout,
+                                               ConsoleOptions(on_error_stream, quiet)));
     }
   }
   return reporters;
 }
 
 std::vector<ReportWriter*> Reporters::Listeners() const {
-  return console_ == nullptr ? std::vector<ReportWriter*>() : std::vector{console_.get()};
+  std::vector<ReportWriter*> listeners;
+  for (const auto& printer : printers_) {
+    listeners.push_back(printer.get());
+  }
+  return listeners;
 }
 
 Status Reporters::Finish(const Report& report, const std::filesystem::path& folder) const {
@@ -154,8 +168,8 @@ Status Reporters::Finish(const Report& report, const std::filesystem::path& fold
   } else if (!json_.empty()) {
     note(WriteWhereAsked(json_, Render(*FindWriter("json"), report)));
   }
-  if (console_ != nullptr) {
-    console_->OnFinished(report);
+  for (const auto& printer : printers_) {
+    printer->OnFinished(report);
   }
   return first_trouble;
 }

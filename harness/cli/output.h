@@ -35,8 +35,8 @@ std::filesystem::path ModelsFolder();
 // The writers of one command: those named, and JSON where --json asks for it.
 class Reporters {
  public:
-  // `names`: of AllWriters(). `json`: a file, "-" for standard output (the console then goes to
-  // standard error), or empty. kUsage for an unknown name.
+  // `names`: of AllWriters(), each once. `json`: a file, "-" for standard output (what is printed
+  // then goes to standard error), or empty. kUsage for an unknown name.
   static Result<Reporters> Create(const std::vector<std::string>& names, const std::string& json,
                                   bool quiet);
 
@@ -48,7 +48,7 @@ class Reporters {
   [[nodiscard]] Status Finish(const Report& report, const std::filesystem::path& folder) const;
 
  private:
-  std::unique_ptr<ReportWriter> console_;
+  std::vector<std::unique_ptr<ReportWriter>> printers_;
   std::vector<const WriterInfo*> files_;
   std::string json_;
 };

@@ -253,6 +253,7 @@ Result<Scenario> ReadScenario(const Json& json, const std::filesystem::path& pat
   JsonFields fields(json, path.string());
   Scenario scenario;
   scenario.path = path;
+  fields.OptionalString("$schema", "");  // for editors
   const std::string schema = fields.RequiredString("schema");
   if (!schema.empty() && schema != kSchema) {
     fields.AddError("schema", fmt::format("expected \"{}\", found \"{}\"", kSchema, schema));
