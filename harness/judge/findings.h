@@ -22,8 +22,8 @@ bool MeetsExpectation(const Outcome& outcome, const std::optional<Expectation>& 
 void Summarise(Report* report);
 
 // Marks the findings that `accepted` names, and their cases: they do not fail. `notes` of the
-// report says which entries fit no finding, or one that its scenario expects anyway. The exit status
-// is made anew. REQUIRES: a report that was summarised.
+// report says which entries fit no finding, or one that its scenario expects anyway. The exit
+// status is made anew. REQUIRES: a report that was summarised.
 void Accept(const std::vector<Acceptance>& accepted, Report* report);
 
 // REQUIRES: two reports that were summarised, with the same findings accepted.
