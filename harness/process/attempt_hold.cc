@@ -83,8 +83,8 @@ std::optional<Standstill::Reason> AttemptRun::HoldIsOver(Clock::time_point now) 
   if (!hold_->others.IsDue(now)) {
     return std::nullopt;
   }
-  Activity activity = ActivityOf(tracees_.Groups(std::nullopt), result_.tracer_stop_count);
-  activity.is_busy |= tracees_.AnyInCall(std::nullopt) || !waiting_.empty() || !deferred_.empty();
+  Activity activity = ActivityNow();
+  activity.is_busy |= tracees_.AnyInCall(std::nullopt) || !waiting_.empty();
   if (!hold_->others.Sample(now, activity)) {
     return std::nullopt;
   }

@@ -167,8 +167,7 @@ Status AttemptRun::CheckDeadlines(Clock::time_point now) {
     return {};
   }
   CheckHold(now);
-  if (hang_watch_.IsDue(now) && hang_watch_.Sample(now, ActivityOf(tracees_.Groups(std::nullopt),
-                                                                   result_.tracer_stop_count))) {
+  if (hang_watch_.IsDue(now) && hang_watch_.Sample(now, ActivityNow())) {
     // Peers of a killed or held rank wait in vain; that is no hang.
     if (!peers_deadline_ && !IsHolding()) {
       result_.end = AttemptEnd::kHung;
@@ -185,6 +184,19 @@ Status AttemptRun::CheckDeadlines(Clock::time_point now) {
   }
   StartNextWaiting();  // also after the owner's rank was killed
   return {};
+}
+
+// A thread whose stop we have not looked at yet waits for nobody but us: when we are late, that is
+// no rest. What is pending is asked for after the look at the threads, so that none slips between.
+Activity AttemptRun::ActivityNow() {
+  Activity activity = ActivityOf(tracees_.Groups(std::nullopt), result_.tracer_stop_count);
+  if (deferred_.empty()) {
+    if (const auto report = ChildWait::TryNext()) {
+      deferred_.push_back(*report);
+    }
+  }
+  activity.is_busy |= !deferred_.empty();
+  return activity;
 }
 
 milliseconds AttemptRun::TimeToWait(Clock::time_point now) const {

@@ -88,6 +88,7 @@ class AttemptRun {
   // attempt_run.cc
   Status Loop();
   Status CheckDeadlines(Clock::time_point now);
+  Activity ActivityNow();
   [[nodiscard]] std::chrono::milliseconds TimeToWait(Clock::time_point now) const;
   [[nodiscard]] bool AllEnded() const;
   std::optional<WaitReport> NextReport(std::chrono::milliseconds timeout, int readable = -1);

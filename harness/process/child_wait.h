@@ -38,8 +38,10 @@ class ChildWait {
   // has become readable.
   std::optional<WaitReport> Next(std::chrono::milliseconds timeout, int readable = -1);
 
- private:
+  // What is there already.
   static std::optional<WaitReport> TryNext();
+
+ private:
   void Sleep(std::chrono::milliseconds timeout, int readable);
 
   sigset_t previous_{};
