@@ -2,7 +2,8 @@
 //
 // A name in braces that is none of them is a mistake far more often than it is meant, and would
 // name a folder "{checkpoint}" in silence; so it is an error. `{{name}}` stands for the text
-// `{name}`, and `${name}` is left to the shell. Braces around anything but a lower-case word are text.
+// `{name}`, and `${name}` is left to the shell. Braces around anything but a lower-case word are
+// text.
 
 #ifndef REPRISE_HARNESS_PLAN_PLACEHOLDERS_H_
 #define REPRISE_HARNESS_PLAN_PLACEHOLDERS_H_
