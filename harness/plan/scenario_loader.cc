@@ -10,6 +10,7 @@
 #include "harness/base/json_fields.h"
 #include "harness/plan/case_id.h"
 #include "harness/plan/fault_loader.h"
+#include "harness/plan/placeholders.h"
 #include "harness/plan/plan.h"
 #include "harness/plan/scenario_check.h"
 
@@ -20,14 +21,19 @@ constexpr std::uint64_t kMaxFileBytes = std::uint64_t{4} << 20;
 constexpr std::int64_t kMaxSteps = 100'000'000;
 constexpr std::int64_t kMaxWorld = 64;
 constexpr std::size_t kMaxLives = 8;
+// What a file may ask for is bounded, so that a wrong one ends with an error and not with hours.
+constexpr std::size_t kMaxTargets = 1'000;
+constexpr std::size_t kMaxEntries = 10'000;
+constexpr std::size_t kMaxWorldsOfEntry = 1'000;
+constexpr std::size_t kMaxFaultsOfEntry = 32;
 constexpr const char* kSchema = "reprise.scenario/1";
 
 std::string Indexed(const std::string& where, std::size_t i) {
   return fmt::format("{}[{}]", where, i);
 }
 
-// Elements of a required array that must not be empty.
-std::vector<const Json*> Elements(JsonFields& fields, const char* name) {
+// Elements of a required array that must not be empty, and has at most `max_count`.
+std::vector<const Json*> Elements(JsonFields& fields, const char* name, std::size_t max_count) {
   std::vector<const Json*> elements;
   if (const Json* array = fields.RequiredArray(name)) {
     for (const Json& element : *array) {
@@ -35,6 +41,9 @@ std::vector<const Json*> Elements(JsonFields& fields, const char* name) {
     }
     if (elements.empty()) {
       fields.AddError(name, "expected at least one element, found an empty array");
+    } else if (elements.size() > max_count) {
+      fields.AddError(
+          name, fmt::format("expected at most {} elements, found {}", max_count, elements.size()));
     }
   }
   return elements;
@@ -91,6 +100,11 @@ Result<Target> ReadTarget(const Json& json, const std::string& where) {
   target.command = fields.OptionalStrings("command");
   if (target.command.empty() || target.command.front().empty()) {
     fields.AddError("command", "expected a program and its arguments, found no program");
+  }
+  for (const std::string& argument : target.command) {
+    if (const Status status = CheckPlaceholders(argument); !status) {
+      fields.AddError("command", status.error().message);
+    }
   }
   target.format = fields.OptionalString("format", "");
   CheckFormat(fields, target.format);
@@ -150,6 +164,12 @@ Result<std::vector<std::vector<int>>> ReadWorlds(JsonFields& fields) {
   const std::string where = fields.WhereField("world");
   if (json != nullptr && json->is_object()) {
     return ReadPairs(*json, where);
+  }
+  if (json != nullptr && json->is_array() && json->size() > kMaxWorldsOfEntry) {
+    return Fail(ErrorCode::kInvalidInput,
+                fmt::format("expected at most {} lists of world sizes, found {}", kMaxWorldsOfEntry,
+                            json->size()),
+                where);
   }
   if (json == nullptr || !json->is_array() || json->empty()) {
     return Fail(ErrorCode::kInvalidInput,
@@ -235,6 +255,10 @@ Result<CaseTemplate> ReadCase(const Json& json, const std::string& where,
   result.where = where;
   ReadTargetName(fields, targets, result);
   const Json* faults = fields.RequiredArray("faults");
+  if (faults != nullptr && faults->size() > kMaxFaultsOfEntry) {
+    fields.AddError("faults", fmt::format("expected at most {} faults, found {}", kMaxFaultsOfEntry,
+                                          faults->size()));
+  }
   const Json* expect = fields.Optional("expect");
   fields.Optional("world");
   REPRISE_RETURN_IF_ERROR(fields.Finish());
@@ -260,8 +284,8 @@ Result<Scenario> ReadScenario(const Json& json, const std::filesystem::path& pat
   }
   scenario.name = PlainName(fields, "name");
   scenario.description = fields.OptionalString("description", "");
-  const auto targets = Elements(fields, "targets");
-  const auto cases = Elements(fields, "cases");
+  const auto targets = Elements(fields, "targets", kMaxTargets);
+  const auto cases = Elements(fields, "cases", kMaxEntries);
   REPRISE_RETURN_IF_ERROR(fields.Finish());
   for (const Json* target : targets) {
     const std::string at = Indexed(fields.WhereField("targets"), scenario.targets.size());
