@@ -39,15 +39,6 @@ class NotingIterator {
   const char** furthest_;
 };
 
-// "[json.exception.parse_error.101] parse error at line 1, column 3: text" -> "line 1, column 3:
-// text"
-std::string PlainMessage(std::string text) {
-  if (const auto at = text.find("parse error at "); at != std::string::npos) {
-    text.erase(0, at + std::string_view("parse error at ").size());
-  }
-  return Excerpt(std::move(text), 2 * kMaxQuoteBytes);
-}
-
 std::string LineAndColumn(std::string_view read) {
   const auto line = 1 + std::count(read.begin(), read.end(), '\n');
   const std::size_t newline = read.rfind('\n');
@@ -91,7 +82,14 @@ class StrictHandler : public nlohmann::detail::json_sax_dom_parser<Json> {
 
   // What is wrong, with line and column; `read` is the text up to where the parser stopped.
   [[nodiscard]] std::string Problem(std::string_view read) const {
-    return problem_.empty() ? PlainMessage(parse_error_) : LineAndColumn(read) + ": " + problem_;
+    // "[json.exception.parse_error.101] parse error at line 1, column 3: text"; a number beyond all
+    // bounds is reported without its place.
+    constexpr std::string_view kAt = "parse error at ";
+    if (const auto at = parse_error_.find(kAt); problem_.empty() && at != std::string::npos) {
+      return Excerpt(parse_error_.substr(at + kAt.size()), 2 * kMaxQuoteBytes);
+    }
+    const std::string problem = problem_.empty() ? parse_error_ : problem_;
+    return LineAndColumn(read) + ": " + Excerpt(problem, 2 * kMaxQuoteBytes);
   }
 
  private:

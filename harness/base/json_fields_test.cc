@@ -60,6 +60,7 @@ TEST(ParseJsonTest, RefusesDuplicateKeysDeepNestingAndGarbageWithPlace) {
   EXPECT_THAT(ParseJson("{\n  nope", "f").error().message, HasSubstr("line 2, column"));
   EXPECT_THAT(ParseJson("{\"a\":1,\n \"a\":2}", "f").error().message,
               HasSubstr("line 2, column 4"));
+  EXPECT_THAT(ParseJson("[1,\n1e999]", "f").error().message, HasSubstr("line 2, column 6"));
   EXPECT_FALSE(ParseJson("", "f"));
   EXPECT_FALSE(ParseJson("{} {}", "f"));
 }

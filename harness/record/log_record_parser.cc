@@ -17,6 +17,7 @@
 
 #include "harness/base/json_fields.h"
 #include "harness/record/logbook_reader.h"
+#include "harness/record/quick_lines.h"
 
 namespace reprise {
 namespace {
@@ -220,101 +221,6 @@ bool ReadSum(const Json& entry, StateRecord* record) {
   return a && b && record->tensors.emplace(entry[0].get<int>(), DigestSum{*a, *b}).second;
 }
 
-// Nearly all of a logbook is sums. The JSON library needs 10 times as long for them as this reader,
-// which takes what our writer writes and nothing else: [[12,"0123456789abcdef","0123…"],…].
-class SumScanner {
- public:
-  explicit SumScanner(std::string_view text) : text_(text) {}
-
-  // False for any other spelling, and for what ReadSum() refuses.
-  bool Read(std::map<int, DigestSum>* sums) {
-    if (!Take("[")) {
-      return false;
-    }
-    do {
-      int number = 0;
-      DigestSum sum;
-      const bool is_right = Take("[") && Number(&number) && Take(",\"") && Lane(&sum.a) &&
-                            Take("\",\"") && Lane(&sum.b) && Take("\"]");
-      const std::size_t before = sums->size();
-      if (is_right) {
-        sums->emplace_hint(sums->end(), number, sum);
-      }
-      if (!is_right || sums->size() == before) {
-        return false;
-      }
-    } while (Take(","));
-    return Take("]");
-  }
-
-  bool Take(std::string_view wanted) {
-    if (!text_.starts_with(wanted)) {
-      return false;
-    }
-    text_.remove_prefix(wanted.size());
-    return true;
-  }
-
-  // Up to and including `end`; false when it does not come.
-  bool SkipTo(std::string_view end) {
-    const std::size_t at = text_.find(end);
-    if (at == std::string_view::npos) {
-      return false;
-    }
-    text_.remove_prefix(at + end.size());
-    return true;
-  }
-
-  bool SkipDigits() {
-    const std::size_t end = std::min(text_.find_first_not_of("0123456789"), text_.size());
-    text_.remove_prefix(end);
-    return end > 0;
-  }
-
-  [[nodiscard]] std::string_view Rest() const { return text_; }
-
- private:
-  // Without a leading zero, as in JSON.
-  bool Number(int* number) {
-    const auto [stop, error] = std::from_chars(text_.data(), text_.data() + text_.size(), *number);
-    const bool is_plain = error == std::errc() && text_.front() != '-' &&
-                          (text_.front() != '0' || stop == text_.data() + 1);
-    text_.remove_prefix(is_plain ? static_cast<std::size_t>(stop - text_.data()) : 0);
-    return is_plain;
-  }
-
-  bool Lane(std::uint64_t* lane) {
-    const auto value = ParseHex(text_.substr(0, kLaneDigits), kLaneDigits);
-    *lane = value.value_or(0);
-    text_.remove_prefix(value ? kLaneDigits : 0);
-    return value.has_value();
-  }
-
-  static constexpr std::size_t kLaneDigits = 16;
-  std::string_view text_;
-};
-
-// A state record without its sums, and these; nothing when the line is not as our writer writes it.
-struct SplitState {
-  std::string line;
-  std::map<int, DigestSum> sums;
-};
-
-std::optional<SplitState> SplitStateLine(std::string_view line) {
-  SumScanner scanner(line);
-  if (!scanner.Take(R"({"t":"state","reading":")") || !scanner.SkipTo(R"(","step":)") ||
-      !scanner.SkipDigits() || !scanner.Take(R"(,"tensors":)")) {
-    return std::nullopt;
-  }
-  SplitState split;
-  split.line = std::string(line.substr(0, line.size() - scanner.Rest().size()));
-  if (!scanner.Read(&split.sums)) {
-    return std::nullopt;
-  }
-  split.line.append("[]").append(scanner.Rest());
-  return split;
-}
-
 LogRecord ReadState(JsonFields* fields) {
   static const std::vector<std::string> readings = {"request", "restored", "ready", "step"};
   StateRecord record;
@@ -400,6 +306,9 @@ Result<LogRecord> ReadRecord(std::string_view line, const std::string& where) {
 }  // namespace
 
 Result<LogRecord> ParseLogRecord(std::string_view line, const std::string& where) {
+  if (auto names = ReadNamesLine(line)) {
+    return *std::move(names);
+  }
   std::optional<SplitState> split = SplitStateLine(line);
   Result<LogRecord> record = ReadRecord(split ? split->line : line, where);
   if (split && record) {

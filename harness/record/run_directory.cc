@@ -78,9 +78,9 @@ bool HoldsOnlyEmptyEvents(const fs::path& path) {
 }
 
 // What we write into a run directory. Anything else in it belongs to somebody.
-constexpr std::array<std::string_view, 8> kOwnNames = {
-    "events.jsonl", "reference", "cases", "confirm", "replay", "report.json", "report.md",
-    "junit.xml"};
+constexpr std::array<std::string_view, 8> kOwnNames = {"events.jsonl", "reference", "cases",
+                                                       "confirm",      "replay",    "report.json",
+                                                       "report.md",    "junit.xml"};
 
 // Also what WriteFileAtomically leaves of one of them when it is killed.
 bool IsOurs(std::string_view name) {

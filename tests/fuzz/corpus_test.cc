@@ -73,12 +73,12 @@ TEST(ComplainOfPlaceTest, AnErrorWithoutAPlaceIsComplainedOf) {
   EXPECT_THAT(complaint("bad", "f.json"), HasSubstr("the file alone"));
   EXPECT_THAT(complaint("bad", "f.json:4"), HasSubstr("no such line"));
   EXPECT_THAT(complaint("bad", "f.json:0"), HasSubstr("no such line"));
-  EXPECT_THAT(complaint("bad, line 9", "f.json"), HasSubstr("no such line"));
+  EXPECT_THAT(complaint("not valid JSON: line 9", "f.json"), HasSubstr("no such line"));
   EXPECT_THAT(complaint("bad", "f.json: "), HasSubstr("empty field"));
   EXPECT_THAT(complaint(std::string(1 << 20, 'x'), "f.json: a"), HasSubstr("an error of"));
   EXPECT_EQ(complaint("bad", "f.json: field"), "");
   EXPECT_EQ(complaint("bad", "f.json:3: field"), "");
-  EXPECT_EQ(complaint("bad, line 2, column 1", "f.json"), "");
+  EXPECT_EQ(complaint("not valid JSON: line 2, column 1", "f.json"), "");
   EXPECT_EQ(complaint("ends at byte 7", "f.json"), "");
 }
 

@@ -134,9 +134,32 @@ void JudgeCase(const Logbook& reference, const Logbook& killed, const Logbook& r
   Judge(input);
 }
 
-// The quick reader of sums and the JSON library must agree; a blank keeps the former from a line.
+bool AreEqual(const TensorRecord& a, const TensorRecord& b) {
+  return a.component == b.component && a.Key() == b.Key() && a.dtype == b.dtype &&
+         a.global_shape == b.global_shape && a.slice == b.slice &&
+         a.replica_index == b.replica_index && a.replica_count == b.replica_count &&
+         a.alias_of == b.alias_of;
+}
+
+bool AreEqual(const LogRecord& a, const LogRecord& b) {
+  if (const auto* state = std::get_if<StateRecord>(&a)) {
+    const auto* other = std::get_if<StateRecord>(&b);
+    return other != nullptr && state->reading == other->reading && state->step == other->step &&
+           state->tensors == other->tensors && state->scalars == other->scalars;
+  }
+  if (const auto* names = std::get_if<NamesRecord>(&a)) {
+    const auto* other = std::get_if<NamesRecord>(&b);
+    return other != nullptr &&
+           std::equal(names->tensors.begin(), names->tensors.end(), other->tensors.begin(),
+                      other->tensors.end(),
+                      [](const TensorRecord& x, const TensorRecord& y) { return AreEqual(x, y); });
+  }
+  return a.index() == b.index();
+}
+
+// The quick readers and the JSON library must agree; a blank keeps the former from a line.
 std::string CompareReaders(std::string_view line) {
-  if (!line.starts_with('{')) {
+  if (!line.starts_with(R"({"t":"state")") && !line.starts_with(R"({"t":"names")")) {
     return {};
   }
   const auto quick = ParseLogRecord(line, "line");
@@ -144,12 +167,9 @@ std::string CompareReaders(std::string_view line) {
   if (quick.has_value() != slow.has_value()) {
     return "a blank decides whether this line is read: " + std::string(line);
   }
-  const auto* a = quick ? std::get_if<StateRecord>(&*quick) : nullptr;
-  const auto* b = slow ? std::get_if<StateRecord>(&*slow) : nullptr;
-  const bool equal =
-      a == nullptr || (b != nullptr && a->reading == b->reading && a->step == b->step &&
-                       a->tensors == b->tensors && a->scalars == b->scalars);
-  return equal ? "" : "a blank changes the sums of this line: " + std::string(line);
+  return !quick || AreEqual(*quick, *slow)
+             ? ""
+             : "a blank changes what this line says: " + std::string(line);
 }
 
 std::string ComplainOfLogbook(std::string_view input, bool* accepted) {
@@ -165,9 +185,17 @@ std::string ComplainOfLogbook(std::string_view input, bool* accepted) {
     return ComplainOfPlace(logbook.error(), path, input);
   }
   *accepted = true;
-  JudgeCase(ReferenceLogbook(), ReferenceLogbook(), *logbook);
-  JudgeCase(ReferenceLogbook(), *logbook, ReferenceLogbook());
-  JudgeCase(*logbook, *logbook, *logbook);
+  return {};
+}
+
+std::string ComplainOfJudge(std::string_view input, bool* accepted) {
+  const auto logbook = ReadLogbook(Folder().Write("rank-0.jsonl", input));
+  if (logbook) {
+    *accepted = true;
+    JudgeCase(ReferenceLogbook(), ReferenceLogbook(), *logbook);
+    JudgeCase(ReferenceLogbook(), *logbook, ReferenceLogbook());
+    JudgeCase(*logbook, *logbook, *logbook);
+  }
   return {};
 }
 
@@ -365,9 +393,13 @@ std::string ComplainOfAttempt(std::string_view input, bool* accepted) {
 
 const std::vector<FuzzTarget>& AllTargets() {
   static const std::vector<FuzzTarget> all = {
-      {"attempt", ComplainOfAttempt},   {"checkpoint", ComplainOfCheckpoint},
-      {"events", ComplainOfEvents},     {"index", ComplainOfIndex},
-      {"logbook", ComplainOfLogbook},   {"safetensors", ComplainOfSafetensors},
+      {"attempt", ComplainOfAttempt},
+      {"checkpoint", ComplainOfCheckpoint},
+      {"events", ComplainOfEvents},
+      {"index", ComplainOfIndex},
+      {"judge", ComplainOfJudge},
+      {"logbook", ComplainOfLogbook},
+      {"safetensors", ComplainOfSafetensors},
       {"scenario", ComplainOfScenario},
   };
   return all;
@@ -396,11 +428,10 @@ std::string ComplainOfPlace(const Error& error, const fs::path& path, std::strin
     return IsLineOf(NumberAt(rest.substr(1)), content) ? "" : complain("no such line");
   }
   // The whole file: then the message says where in it.
-  constexpr std::string_view kLine = "line ";
-  if (const auto at = error.message.find(kLine); at != std::string::npos) {
-    return IsLineOf(NumberAt(std::string_view(error.message).substr(at + kLine.size())), content)
-               ? ""
-               : complain("no such line");
+  constexpr std::string_view kLine = "not valid JSON: line ";
+  if (error.message.starts_with(kLine)) {
+    const std::int64_t line = NumberAt(std::string_view(error.message).substr(kLine.size()));
+    return IsLineOf(line, content) ? "" : complain("no such line");
   }
   const bool is_placed = error.message.find("byte") != std::string::npos ||
                          error.message.starts_with("expected an object");
