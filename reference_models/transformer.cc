@@ -62,9 +62,7 @@ class Forward {
     const at::Tensor scores = at::bmm(qkv[0], qkv[1].transpose(1, 2)) *
                               (1.0 / std::sqrt(static_cast<double>(head_width)));
     const at::Tensor future =
-        at::ones({kContext, kContext},
-                 x.options().dtype(at::kBool).requires_grad(false))
-            .triu(1);
+        at::ones({kContext, kContext}, x.options().dtype(at::kBool).requires_grad(false)).triu(1);
     const at::Tensor probabilities =
         at::softmax(scores.masked_fill(future, -std::numeric_limits<double>::infinity()), -1);
     const at::Tensor mixed = at::bmm(probabilities, qkv[2])
