@@ -246,6 +246,10 @@ int Main(int argc, char** argv) {
       return Fail("unknown option " + name);
     }
   }
+  const char* const world = std::getenv("WORLD_SIZE");
+  if (world != nullptr && std::string(world) != "1") {
+    return Fail("this training knows one rank only");
+  }
   return Run(options);
 }
 

@@ -176,7 +176,11 @@ class Campaign {
       report.the_case.target = key.first;
       report.the_case.world = {key.second};
       report.outcome.verdict = Verdict::kCannotJudge;
-      report.outcome.why = why;
+      const auto entry_count = std::count_if(
+          scenario->cases.begin(), scenario->cases.end(),
+          [&id = key.first](const CaseTemplate& entry) { return entry.target == id; });
+      report.outcome.why = fmt::format("{}; {} entries of {} could not be planned without it", why,
+                                       entry_count, scenario->path.filename().string());
       unjudged_.push_back(std::move(report));
       failed_targets.insert(key.first);
     }
