@@ -191,7 +191,7 @@ class CaseJudge {
       }
     }
     const CompareSpec spec{&reference_, views_.front().get(), nullptr, 0, true, WasCut(attempt)};
-    const Comparison comparison = Compare(spec);
+    const LayerComparison comparison = Compare(spec);
     if (comparison.differences.empty()) {
       const auto missing = MissingIn(attempt, spec, comparison);
       return missing ? std::optional(
@@ -322,7 +322,7 @@ class CaseJudge {
                          "trajectory invariant: only the restored state was compared",
                          reference_.World(), view.World()));
     }
-    Comparison comparison = Compare(spec);
+    LayerComparison comparison = Compare(spec);
     if (!spec.trajectory) {
       DropRandomState(comparison);
     }
@@ -330,13 +330,13 @@ class CaseJudge {
   }
 
   // Generators belong to ranks where no logical workers are declared.
-  static void DropRandomState(Comparison& comparison) {
+  static void DropRandomState(LayerComparison& comparison) {
     std::erase_if(comparison.differences,
                   [](const Difference& difference) { return IsRandomState(difference.component); });
   }
 
   void Conclude(std::size_t attempt_index, const CompareSpec& spec, const AttemptEvidence& attempt,
-                Comparison comparison, Outcome& outcome) {
+                LayerComparison comparison, Outcome& outcome) {
     const std::int64_t first_step = spec.first_step;
     const auto end = CheckEnd(attempt, *views_[attempt_index], reference_, first_step);
     if (!comparison.differences.empty()) {
@@ -371,7 +371,7 @@ class CaseJudge {
   // What the reference recorded and `attempt` did not, though it should have.
   [[nodiscard]] std::optional<std::string> MissingIn(const AttemptEvidence& attempt,
                                                      const CompareSpec& spec,
-                                                     const Comparison& comparison) const {
+                                                     const LayerComparison& comparison) const {
     CompletenessSpec wanted;
     wanted.reference = input_.reference;
     wanted.run = &attempt;

@@ -20,7 +20,7 @@ class Comparer {
   explicit Comparer(const CompareSpec& spec)
       : spec_(spec), reference_(*spec.reference), run_(*spec.run) {}
 
-  Comparison Take() {
+  LayerComparison Take() {
     const std::int64_t r = spec_.first_step;
     const StateView* start = run_.FirstState("ready");
     if (start == nullptr) {
@@ -466,12 +466,12 @@ class Comparer {
   const RunView& run_;
   std::vector<int> run_tensor_;
   std::int64_t step_ = 0;  // of the states that are being compared, as the reference counts
-  Comparison result_;
+  LayerComparison result_;
   Difference overflow_;
 };
 
 }  // namespace
 
-Comparison Compare(const CompareSpec& spec) { return Comparer(spec).Take(); }
+LayerComparison Compare(const CompareSpec& spec) { return Comparer(spec).Take(); }
 
 }  // namespace reprise

@@ -41,7 +41,7 @@ struct Difference {
   DigestSum actual;  // of kTensor
 };
 
-struct Comparison {
+struct LayerComparison {
   std::vector<Difference> differences;  // causal order; at most kMaxDifferences
   std::int64_t compared_count = 0;      // values that were laid side by side
   std::string uncompared;  // the first tensor that not all ranks read, unless a kill excuses it
@@ -60,7 +60,7 @@ struct CompareSpec {
 
 // An attempt that was cut short is compared up to its last records: a reading that not all ranks
 // could write is compared as far as it covers whole tensors.
-Comparison Compare(const CompareSpec& spec);
+LayerComparison Compare(const CompareSpec& spec);
 
 // How the readings of one tensor at the restart compare with the reference.
 enum class ReadingState { kUnknown, kAbsent, kEqual, kDifferent };

@@ -81,7 +81,7 @@ TEST(RunViewTest, StatesOfAllWorldSizesHaveEqualSums) {
     spec.world = world;
     const AttemptEvidence other = MakeRun(spec);
     const RunView view(other);
-    const Comparison comparison = Compare({&reference, &view, nullptr, 0, true});
+    const LayerComparison comparison = Compare({&reference, &view, nullptr, 0, true});
     EXPECT_TRUE(comparison.differences.empty()) << world;
     EXPECT_GT(comparison.compared_count, 100);
   }

@@ -46,6 +46,12 @@ std::vector<std::size_t> ShuffledIndices(std::size_t count, Random& random) {
   return indices;
 }
 
+std::vector<Operation> InOrder(std::vector<Operation> operations) {
+  std::sort(operations.begin(), operations.end(),
+            [](const Operation& a, const Operation& b) { return a.address < b.address; });
+  return operations;
+}
+
 }  // namespace
 
 std::vector<std::int64_t> DrawEvenly(std::int64_t count, std::int64_t draw_count, Random random) {
@@ -62,6 +68,9 @@ std::vector<std::int64_t> DrawEvenly(std::int64_t count, std::int64_t draw_count
 
 std::vector<Operation> DrawOperations(const std::vector<Operation>& operations,
                                       std::int64_t draw_count, Random random) {
+  if (draw_count >= static_cast<std::int64_t>(operations.size())) {
+    return InOrder(operations);  // a long run has many, and drawing takes each look at each
+  }
   Property properties[] = {
       PropertyOf(operations, [](const Operation& o) { return o.address.save; }),
       PropertyOf(operations, [](const Operation& o) { return o.address.rank; }),
@@ -80,9 +89,7 @@ std::vector<Operation> DrawOperations(const std::vector<Operation>& operations,
     drawn.push_back(operations[*least]);
     left.erase(least);
   }
-  std::sort(drawn.begin(), drawn.end(),
-            [](const Operation& a, const Operation& b) { return a.address < b.address; });
-  return drawn;
+  return InOrder(std::move(drawn));
 }
 
 }  // namespace reprise
