@@ -170,6 +170,11 @@ void MakeTrouble(const Options& options, State* state) {
   }
 }
 
+std::string Environment(const char* name) {
+  const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): one thread
+  return value != nullptr ? value : "";
+}
+
 int Run(const Options& options) {
   if (options.trouble == "exit-at-once") {
     return Fail("this target ends at once");
@@ -180,11 +185,11 @@ int Run(const Options& options) {
   const std::unique_ptr<CheckpointFormat> format =
       reprise::FindFormat("sharded-safetensors")->make();
   if (options.trouble == "garbage-logbook") {
-    std::ofstream(std::string(std::getenv("REPRISE_LOGBOOK")) + "/rank-0.jsonl") << "garbage\n{}\n";
+    std::ofstream(Environment("REPRISE_LOGBOOK") + "/rank-0.jsonl") << "garbage\n{}\n";
     return 0;
   }
   if (options.trouble == "huge-logbook-line") {
-    std::ofstream(std::string(std::getenv("REPRISE_LOGBOOK")) + "/rank-0.jsonl")
+    std::ofstream(Environment("REPRISE_LOGBOOK") + "/rank-0.jsonl")
         << std::string(std::size_t{64} << 20, 'x') << "\n";
     return 0;
   }
@@ -246,8 +251,7 @@ int Main(int argc, char** argv) {
       return Fail("unknown option " + name);
     }
   }
-  const char* const world = std::getenv("WORLD_SIZE");
-  if (world != nullptr && std::string(world) != "1") {
+  if (const std::string world = Environment("WORLD_SIZE"); !world.empty() && world != "1") {
     return Fail("this training knows one rank only");
   }
   return Run(options);
