@@ -27,6 +27,7 @@ constexpr milliseconds kLook{200};  // how often a request to stop is looked for
 
 std::vector<char*> Pointers(std::vector<std::string>& texts) {
   std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
   for (std::string& text : texts) {
     pointers.push_back(text.data());
   }

@@ -280,6 +280,7 @@ constexpr std::array<RecordType, 13> kTypes = {{
 
 std::string UnknownTypeMessage(const std::string& type) {
   std::vector<std::string> known;
+  known.reserve(kTypes.size());
   for (const RecordType& candidate : kTypes) {
     known.emplace_back(candidate.name);
   }
