@@ -49,8 +49,8 @@ class Scratch {
     fs::remove_all(folder_, ignored);
   }
 
-  fs::path Write(const std::string& name, std::string_view content) const {
-    const fs::path path = folder_ / name;
+  [[nodiscard]] fs::path Write(const std::string& name, std::string_view content) const {
+    fs::path path = folder_ / name;
     std::error_code ignored;
     fs::remove(path, ignored);
     const Status made = MakeFolders(path.parent_path());
@@ -344,8 +344,8 @@ std::string ComplainOfCheckpoint(std::string_view input, bool* accepted) {
   }
   const std::string name = fmt::format("step-{:08}", index->step);
   const fs::path index_path = Folder().Write("ckpt/step/index.json", *text);
-  Folder().Write("ckpt/step/COMMIT", CommitText(index->step, *text));
-  Folder().Write("ckpt/step/" + index->files.front().name, shard);
+  static_cast<void>(Folder().Write("ckpt/step/COMMIT", CommitText(index->step, *text)));
+  static_cast<void>(Folder().Write("ckpt/step/" + index->files.front().name, shard));
   const fs::path folder = index_path.parent_path().parent_path();
   const auto reader = OpenShardedSafetensors(folder, {.name = "step", .step = index->step});
   return reader ? ReadAll(reader->get(), folder, accepted) : ComplainOfFile(reader.error(), folder);
