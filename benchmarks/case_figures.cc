@@ -127,7 +127,7 @@ Result<Judged> JudgeOnce(const std::filesystem::path& folder, const AttemptEvide
   input.reference = &reference;
   Judged judged;
   Status trouble;
-  judged.parsing_s = SecondsOf([&] {
+  judged.parsing_s = CpuSecondsOf([&] {
     for (const bool is_killed : {true, false}) {
       auto life = ReadLife(folder / (is_killed ? "killed" : "restart"), is_killed);
       if (!life) {
@@ -138,7 +138,7 @@ Result<Judged> JudgeOnce(const std::filesystem::path& folder, const AttemptEvide
     }
   });
   REPRISE_RETURN_IF_ERROR(trouble);
-  judged.judging_s = SecondsOf([&] { judged.outcome = Judge(input); });
+  judged.judging_s = CpuSecondsOf([&] { judged.outcome = Judge(input); });
   return judged;
 }
 
@@ -159,12 +159,13 @@ Result<Figure> MeasureJudging(const BenchContext& context) {
     parsing.push_back(judged.parsing_s * 1e3);
     whole.push_back((judged.parsing_s + judged.judging_s) * 1e3);
   }
-  return Figure{.name = "case.judge",
-                .unit = "ms",
-                .goal = Goal::AtMost(20),
-                .value = Median(whole),
-                .note = fmt::format("600 tensors x 8 steps x 4 ranks; {:.1f} ms of it parsing",
-                                    Median(parsing))};
+  return Figure{
+      .name = "case.judge",
+      .unit = "ms",
+      .goal = Goal::AtMost(20),
+      .value = Median(whole),
+      .note = fmt::format("CPU time; 600 tensors x 8 steps x 4 ranks; {:.1f} ms of it parsing",
+                          Median(parsing))};
 }
 
 // A case as a campaign knows it, with the texts that a case has.

@@ -1,6 +1,7 @@
 #include "benchmarks/figure.h"
 
 #include <fmt/format.h>
+#include <time.h>
 
 #include <algorithm>
 #include <chrono>
@@ -61,6 +62,17 @@ double SecondsOf(const std::function<void()>& body) {
   const auto begin = std::chrono::steady_clock::now();
   body();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+double CpuSecondsOf(const std::function<void()>& body) {
+  const auto now = [] {
+    timespec time = {};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+  };
+  const double begin = now();
+  body();
+  return now() - begin;
 }
 
 Result<std::filesystem::path> FreshFolder(const BenchContext& context, const std::string& name) {

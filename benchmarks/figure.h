@@ -59,7 +59,10 @@ const std::vector<FigureGroup>& AllFigureGroups();
 // The middle of the values. REQUIRES: at least one.
 double Median(std::vector<double> values);
 
+// Wall time, for what is compared with another one in turns.
 double SecondsOf(const std::function<void()>& body);
+// CPU time of this thread, for what has a goal in seconds: other load counts less.
+double CpuSecondsOf(const std::function<void()>& body);
 
 // A new empty folder `name` in the work folder.
 Result<std::filesystem::path> FreshFolder(const BenchContext& context, const std::string& name);
