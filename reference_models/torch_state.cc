@@ -98,8 +98,8 @@ void AddTensor(StateView& view, TensorRecord record, const at::Tensor& tensor) {
 
 Status ReadTensor(StateSource& source, const TensorRecord& record, at::Tensor tensor) {
   const c10::NoGradGuard no_grad;
-  const at::Tensor read = at::empty(
-      tensor.sizes(), tensor.options().device(at::kCPU).requires_grad(false));
+  const at::Tensor read =
+      at::empty(tensor.sizes(), tensor.options().device(at::kCPU).requires_grad(false));
   if (read.numel() > 0) {
     REPRISE_RETURN_IF_ERROR(
         source.Read(record, {static_cast<std::byte*>(read.data_ptr()), ByteCount(read)}));
