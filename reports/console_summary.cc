@@ -22,27 +22,6 @@ std::string FactLine(std::string_view label, const std::string& value) {
   return fmt::format("   {:<9} {}\n", label, value);
 }
 
-std::string CaseList(const std::vector<std::string>& ids) {
-  std::vector<std::string> shown;
-  for (std::size_t i = 0; i < std::min(kShownCases, ids.size()); ++i) {
-    shown.push_back(ForReading(ids[i]));
-  }
-  std::string text = fmt::format("{}: {}", Count(ids.size(), "case"), fmt::join(shown, ", "));
-  if (ids.size() > shown.size()) {
-    text += fmt::format(" and {} more", ids.size() - shown.size());
-  }
-  return text;
-}
-
-std::string Remark(const Finding& finding) {
-  if (finding.expected) {
-    return " (expected)";
-  }
-  return finding.accepted ? fmt::format(" (accepted {}: {})", ForReading(finding.accepted->date),
-                                        ForReading(finding.accepted->reason))
-                          : "";
-}
-
 // The facts of the simplest case, without those that the head has said.
 std::string FactsText(const Finding& finding, const CaseReport& first) {
   std::string text;
@@ -65,9 +44,11 @@ std::string FindingText(std::size_t number, const Finding& finding, const CaseRe
   const bool must_act = !finding.expected && !finding.accepted;
   const std::string head =
       fmt::format("{}. {}: {}", number, ToText(finding.verdict), ForReading(finding.title));
-  return Paint(options.colour, must_act ? Tone::kBad : Tone::kStrong, head) + Remark(finding) +
-         "\n" + (first == nullptr ? "" : FactsText(finding, *first)) +
-         FactLine("seen in", fmt::format("{} (fingerprint {})", CaseList(finding.cases),
+  return Paint(options.colour, must_act ? Tone::kBad : Tone::kStrong, head) +
+         FindingRemark(finding, ForReading) + "\n" +
+         (first == nullptr ? "" : FactsText(finding, *first)) +
+         FactLine("seen in", fmt::format("{} (fingerprint {})",
+                                         CaseList(finding.cases, kShownCases, ForReading),
                                          ForReading(finding.fingerprint)));
 }
 
@@ -115,7 +96,7 @@ std::string ChangesText(const char* title, const std::vector<Change>& changes, T
       Paint(options.colour, tone, fmt::format("{}: {}", changes.size(), title)) + "\n";
   for (std::size_t i = 0; i < std::min(kShownLines, changes.size()); ++i) {
     const Change& change = changes[i];
-    text += fmt::format("   {}\n", CaseList(change.cases));
+    text += fmt::format("   {}\n", CaseList(change.cases, kShownCases, ForReading));
     text += FactLine("before", ForReading(change.before));
     text += FactLine("now", ForReading(change.after));
     text += FactLine("replay", ForReading(change.replay));
@@ -142,7 +123,8 @@ std::string ComparisonText(const Report& report, const WriterOptions& options) {
                       Count(static_cast<std::size_t>(comparison.same_count), "case"),
                       comparison.shared_count, ForReading(comparison.earlier));
   if (!comparison.gone.empty()) {
-    text += fmt::format("not run any more: {}\n", CaseList(comparison.gone));
+    text +=
+        fmt::format("not run any more: {}\n", CaseList(comparison.gone, kShownCases, ForReading));
   }
   return text + "\n";
 }

@@ -23,7 +23,7 @@ constexpr std::size_t kMaxBytes = std::size_t{900} << 10;
 constexpr std::size_t kShownCases = 5;
 
 // Text between marks; every ASCII character that may begin a mark is escaped (CommonMark, 2.4).
-std::string Inline(const std::string& text) {
+std::string Inline(std::string_view text) {
   std::string escaped;
   for (const char c : ForReading(text)) {
     escaped += std::string_view("\\`*_[]<>|~&#!").find(c) == std::string_view::npos
@@ -46,22 +46,14 @@ std::string Code(const std::string& text) {
   return fence + pad + text + pad + fence;
 }
 
+std::string CodeForReading(std::string_view text) { return Code(ForReading(text)); }
+
 // A table cell: | ends it even inside a code span.
 std::string InTable(std::string text) {
   for (std::size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2)) {
     text.insert(at, "\\");
   }
   return text;
-}
-
-std::string CaseList(const std::vector<std::string>& ids) {
-  std::vector<std::string> shown;
-  for (std::size_t i = 0; i < std::min(kShownCases, ids.size()); ++i) {
-    shown.push_back(Code(ForReading(ids[i])));
-  }
-  std::string text = fmt::format("{}: {}", Count(ids.size(), "case"), fmt::join(shown, ", "));
-  return ids.size() > shown.size() ? text + fmt::format(" and {} more", ids.size() - shown.size())
-                                   : text;
 }
 
 class Page {
@@ -102,14 +94,10 @@ std::string FactsText(const CaseReport& report) {
 std::string FindingText(std::size_t number, const Finding& finding, const CaseReport* first) {
   std::string text =
       fmt::format("#### {}. {}: {}", number, ToText(finding.verdict), Inline(finding.title));
-  if (finding.expected) {
-    text += " (expected)";
-  } else if (finding.accepted) {
-    text += fmt::format(" (accepted {}: {})", Inline(finding.accepted->date),
-                        Inline(finding.accepted->reason));
-  }
+  text += FindingRemark(finding, Inline);
   text += "\n\n" + (first == nullptr ? std::string() : FactsText(*first));
-  return text + fmt::format("- seen in {}\n- fingerprint: {}\n\n", CaseList(finding.cases),
+  return text + fmt::format("- seen in {}\n- fingerprint: {}\n\n",
+                            CaseList(finding.cases, kShownCases, CodeForReading),
                             Code(ForReading(finding.fingerprint)));
 }
 
@@ -132,7 +120,8 @@ void AddChanges(const char* title, const std::vector<Change>& changes, Page* pag
                         changes.size(), title));
   for (const Change& change : changes) {
     page->Add(fmt::format("| {} | {} | {} | {} |\n", InTable(Code(ForReading(change.before))),
-                          InTable(Code(ForReading(change.after))), InTable(CaseList(change.cases)),
+                          InTable(Code(ForReading(change.after))),
+                          InTable(CaseList(change.cases, kShownCases, CodeForReading)),
                           InTable(Code(ForReading(change.replay)))));
   }
   page->Add("\n");
@@ -148,8 +137,10 @@ void AddComparison(const Report& report, Page* page) {
   AddChanges("changed", comparison.changed, page);
   page->Add(fmt::format("{} of {} as before", comparison.same_count,
                         Count(static_cast<std::size_t>(comparison.shared_count), "case")));
-  page->Add(comparison.gone.empty() ? ".\n\n"
-                                    : "; not run any more: " + CaseList(comparison.gone) + ".\n\n");
+  page->Add(comparison.gone.empty()
+                ? ".\n\n"
+                : "; not run any more: " + CaseList(comparison.gone, kShownCases, CodeForReading) +
+                      ".\n\n");
 }
 
 // What no finding explains and still needs a person.

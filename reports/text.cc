@@ -283,6 +283,25 @@ std::string ComparisonWords(const Report& report) {
 
 }  // namespace
 
+std::string CaseList(const std::vector<std::string>& ids, std::size_t shown_count, ShowText show) {
+  std::vector<std::string> shown;
+  for (std::size_t i = 0; i < std::min(shown_count, ids.size()); ++i) {
+    shown.push_back(show(ids[i]));
+  }
+  const std::string text = fmt::format("{}: {}", Count(ids.size(), "case"), fmt::join(shown, ", "));
+  return ids.size() > shown.size() ? text + fmt::format(" and {} more", ids.size() - shown.size())
+                                   : text;
+}
+
+std::string FindingRemark(const Finding& finding, ShowText show) {
+  if (finding.expected) {
+    return " (expected)";
+  }
+  return finding.accepted ? fmt::format(" (accepted {}: {})", show(finding.accepted->date),
+                                        show(finding.accepted->reason))
+                          : "";
+}
+
 std::string ExitWords(const Report& report) {
   if (report.comparison) {
     return ComparisonWords(report);

@@ -61,6 +61,13 @@ std::map<std::string, const CaseReport*> CasesById(const Report& report);
 // ones; else the order of the report.
 std::vector<const Finding*> FindingsToRead(const Report& report);
 
+// "4 cases: A, B and 2 more"; `show` makes an id fit for the writer.
+using ShowText = std::string (*)(std::string_view text);
+std::string CaseList(const std::vector<std::string>& ids, std::size_t shown_count, ShowText show);
+
+// " (expected)", " (accepted 2026-11-30: reason)", or nothing.
+std::string FindingRemark(const Finding& finding, ShowText show);
+
 // "exit 1: 3 cases did not end as expected (2 of them findings)", for the last line.
 std::string ExitWords(const Report& report);
 

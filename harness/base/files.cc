@@ -7,32 +7,12 @@
 
 #include <cerrno>
 #include <system_error>
-
-#include "harness/base/unique_fd.h"
+#include <utility>
 
 namespace reprise {
 namespace {
 
 namespace fs = std::filesystem;
-
-Result<UniqueFd> OpenForReading(const fs::path& path, struct stat* status) {
-  // O_NONBLOCK: a FIFO in place of a file must not block us; it is refused below.
-  UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd.IsValid()) {
-    const int error = errno;
-    if (error == ENOENT || error == ENOTDIR) {
-      return Fail(ErrorCode::kNotFound, "no such file", path.string());
-    }
-    return FailErrno(error, "cannot open", path.string());
-  }
-  if (fstat(fd.Get(), status) != 0) {
-    return FailErrno(errno, "cannot stat", path.string());
-  }
-  if (!S_ISREG(status->st_mode)) {
-    return Fail(ErrorCode::kCorrupt, "expected a regular file", path.string());
-  }
-  return fd;
-}
 
 Status ReadExactly(int fd, std::uint64_t offset_bytes, std::string* buffer, const fs::path& path) {
   std::size_t done = 0;
@@ -72,25 +52,43 @@ Status WriteAll(int fd, std::string_view content, const fs::path& path) {
 
 }  // namespace
 
-Result<std::string> ReadFile(const fs::path& path, std::uint64_t max_bytes) {
+Result<RegularFile> OpenRegularFile(const fs::path& path) {
+  // O_NONBLOCK: a FIFO in place of a file must not block us; it is refused below.
+  UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd.IsValid()) {
+    const int error = errno;
+    if (error == ENOENT || error == ENOTDIR) {
+      return Fail(ErrorCode::kNotFound, "no such file", path.string());
+    }
+    return FailErrno(error, "cannot open", path.string());
+  }
   struct stat status = {};
-  REPRISE_ASSIGN_OR_RETURN(const UniqueFd fd, OpenForReading(path, &status));
-  const auto size = static_cast<std::uint64_t>(status.st_size);
+  if (fstat(fd.Get(), &status) != 0) {
+    return FailErrno(errno, "cannot stat", path.string());
+  }
+  if (!S_ISREG(status.st_mode)) {
+    return Fail(ErrorCode::kCorrupt, "expected a regular file", path.string());
+  }
+  return RegularFile{std::move(fd), static_cast<std::uint64_t>(status.st_size)};
+}
+
+Result<std::string> ReadFile(const fs::path& path, std::uint64_t max_bytes) {
+  REPRISE_ASSIGN_OR_RETURN(const RegularFile file, OpenRegularFile(path));
+  const std::uint64_t size = file.size_bytes;
   if (size > max_bytes) {
     return Fail(ErrorCode::kCorrupt,
                 fmt::format("{} bytes is more than the limit of {}", size, max_bytes),
                 path.string());
   }
   std::string content(size, '\0');
-  REPRISE_RETURN_IF_ERROR(ReadExactly(fd.Get(), 0, &content, path));
+  REPRISE_RETURN_IF_ERROR(ReadExactly(file.fd.Get(), 0, &content, path));
   return content;
 }
 
 Result<std::string> ReadFileRange(const fs::path& path, std::uint64_t offset_bytes,
                                   std::uint64_t length_bytes) {
-  struct stat status = {};
-  REPRISE_ASSIGN_OR_RETURN(const UniqueFd fd, OpenForReading(path, &status));
-  const auto size = static_cast<std::uint64_t>(status.st_size);
+  REPRISE_ASSIGN_OR_RETURN(const RegularFile file, OpenRegularFile(path));
+  const std::uint64_t size = file.size_bytes;
   if (offset_bytes > size || length_bytes > size - offset_bytes) {
     return Fail(ErrorCode::kCorrupt,
                 fmt::format("the file has {} bytes, expected {} bytes from byte {}", size,
@@ -98,7 +96,7 @@ Result<std::string> ReadFileRange(const fs::path& path, std::uint64_t offset_byt
                 path.string());
   }
   std::string content(length_bytes, '\0');
-  REPRISE_RETURN_IF_ERROR(ReadExactly(fd.Get(), offset_bytes, &content, path));
+  REPRISE_RETURN_IF_ERROR(ReadExactly(file.fd.Get(), offset_bytes, &content, path));
   return content;
 }
 

@@ -11,8 +11,17 @@
 #include <string_view>
 
 #include "harness/base/result.h"
+#include "harness/base/unique_fd.h"
 
 namespace reprise {
+
+struct RegularFile {
+  UniqueFd fd;  // for reading
+  std::uint64_t size_bytes = 0;
+};
+
+// kNotFound; kCorrupt when it is no regular file (a FIFO does not block us); kSystem.
+Result<RegularFile> OpenRegularFile(const std::filesystem::path& path);
 
 // Whole content of a regular file. Fails with kNotFound, kCorrupt (larger than `max_bytes`, or not
 // a regular file) or kSystem.

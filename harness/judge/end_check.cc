@@ -183,13 +183,9 @@ std::optional<Outcome> CheckFolderAtEnd(const JudgeInput& input, std::int64_t ac
   return outcome;
 }
 
-bool IsFinishedAgain(const Case& the_case) {
-  return the_case.faults.empty() && the_case.world.size() == 2;
-}
-
 std::optional<Divergence> ChangeOfNewestCheckpoint(const JudgeInput& input) {
   const StoredCheckpoint* before = NewestSound(input.stored);
-  if (!IsFinishedAgain(*input.the_case) || !input.format_known || !input.stored_at_end_known ||
+  if (!input.the_case->IsFinishedAgain() || !input.format_known || !input.stored_at_end_known ||
       before == nullptr) {
     return std::nullopt;
   }

@@ -36,10 +36,7 @@ std::optional<Outcome> CheckEnd(const AttemptEvidence& attempt, const RunView& v
 std::optional<Outcome> CheckFolderAtEnd(const JudgeInput& input, std::int64_t acknowledged_by_last,
                                         std::int64_t acknowledged_before, bool was_damaged);
 
-// The case is a finished run that is started again: two lives, nothing done to either.
-bool IsFinishedAgain(const Case& the_case);
-
-// Of such a case: what became of the newest sound checkpoint that the finished run had left, where
+// Of a finished run that was started again: what became of the newest sound checkpoint that the finished run had left, where
 // it is not the same any more. Layer D0.
 std::optional<Divergence> ChangeOfNewestCheckpoint(const JudgeInput& input);
 

@@ -299,7 +299,7 @@ class CaseJudge {
       NameCause(attempt_index, {}, -1, outcome);
       return outcome;
     }
-    if (IsFinishedAgain(*input_.the_case) && ending.IsClean() &&
+    if (input_.the_case->IsFinishedAgain() && ending.IsClean() &&
         views_[attempt_index]->LastStep() < 0) {
       outcome.why = "the finished run ended again without loading or training anything";
       return outcome;

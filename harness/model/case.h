@@ -39,6 +39,9 @@ struct Case {
   // uninterrupted runs, the first world size of their entry in the scenario.
   int reference_world = 1;
   std::string save_mode = "sync";
+
+  // A finished run that is started again: two attempts, nothing done to either.
+  [[nodiscard]] bool IsFinishedAgain() const { return faults.empty() && world.size() == 2; }
 };
 
 }  // namespace reprise

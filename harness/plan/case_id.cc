@@ -59,7 +59,7 @@ std::string CaseId(const Case& the_case) {
   for (const Fault& fault : the_case.faults) {
     id += "_" + FaultPart(fault);
   }
-  if (the_case.faults.empty() && the_case.world.size() > 1) {
+  if (the_case.IsFinishedAgain()) {
     id += "_finished-again";
   } else if (the_case.faults.empty()) {
     id += fmt::format("_uninterrupted-as.{}", the_case.reference_world);

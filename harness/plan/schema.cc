@@ -3,11 +3,13 @@
 #include "harness/plan/schema.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "formats/checkpoint_format.h"
 #include "harness/base/json_fields.h"
 #include "harness/model/outcome.h"
 #include "harness/plan/expand.h"
+#include "harness/plan/placeholders.h"
 #include "injectors/injector.h"
 
 namespace reprise {
@@ -25,7 +27,7 @@ OrderedJson Switch(const char* description) {
   return {{"type", "boolean"}, {"default", false}, {"description", description}};
 }
 
-OrderedJson ListOf(OrderedJson items, const char* description) {
+OrderedJson ListOf(OrderedJson items, const std::string& description) {
   return {{"type", "array"},
           {"minItems", 1},
           {"items", std::move(items)},
@@ -122,8 +124,8 @@ OrderedJson TargetSchema() {
       {{"id", PlainName("unique in the file; part of every case id")},
        {"command",
         ListOf({{"type", "string"}},
-               "program and arguments, started once per rank; {ckpt} {rank} {world} {steps} "
-               "{seed} {attempt} {device} {models} are replaced")},
+               fmt::format("program and arguments, started once per rank; {{{}}} are replaced",
+                           fmt::join(PlaceholderNames(), "} {")))},
        {"format",
         {{"enum", std::move(formats)},
          {"description", "checkpoint format; empty: unknown, so that no damage can be aimed"}}},

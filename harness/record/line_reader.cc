@@ -1,13 +1,13 @@
 #include "harness/record/line_reader.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <utility>
+
+#include "harness/base/files.h"
 
 namespace reprise {
 namespace {
@@ -18,23 +18,8 @@ constexpr unsigned kMebibyteShift = 20;
 }  // namespace
 
 Result<LineReader> LineReader::Open(const std::filesystem::path& path, const LineLimits& limits) {
-  // O_NONBLOCK: a FIFO in place of a file must not block us; it is refused below.
-  UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd.IsValid()) {
-    const int error = errno;
-    if (error == ENOENT || error == ENOTDIR) {
-      return Fail(ErrorCode::kNotFound, "no such file", path.string());
-    }
-    return FailErrno(error, "cannot open", path.string());
-  }
-  struct stat status = {};
-  if (fstat(fd.Get(), &status) != 0) {
-    return FailErrno(errno, "cannot stat", path.string());
-  }
-  if (!S_ISREG(status.st_mode)) {
-    return Fail(ErrorCode::kCorrupt, "expected a regular file", path.string());
-  }
-  return LineReader(std::move(fd), path.string(), limits);
+  REPRISE_ASSIGN_OR_RETURN(RegularFile file, OpenRegularFile(path));
+  return LineReader(std::move(file.fd), path.string(), limits);
 }
 
 Result<std::optional<std::string_view>> LineReader::Next() {

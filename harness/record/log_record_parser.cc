@@ -24,7 +24,6 @@ namespace {
 
 constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
-constexpr std::int64_t kMaxRank = 1'000'000;
 constexpr std::int64_t kMaxStep = 1'000'000'000'000'000;  // leaves room to count on from it
 constexpr std::int64_t kMaxTensorNumber = std::numeric_limits<int>::max();
 constexpr char kSchema[] = "reprise.logbook/1";

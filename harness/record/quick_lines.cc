@@ -9,7 +9,6 @@
 namespace reprise {
 namespace {
 
-constexpr int kMaxReplicas = 1'000'000;
 constexpr std::size_t kLaneDigits = 16;
 
 // Takes one thing after the other from the front of a line; each function is false, and the line of
@@ -118,7 +117,7 @@ bool ReadTensor(Scanner* scanner, TensorRecord* tensor) {
   tensor->dtype = known.value_or(DType::kF32);
   return known && ElementCount(tensor->global_shape) &&
          LiesInside(tensor->slice, tensor->global_shape) &&
-         tensor->replica_index < tensor->replica_count && tensor->replica_count <= kMaxReplicas;
+         tensor->replica_index < tensor->replica_count && tensor->replica_count <= kMaxRank;
 }
 
 // [[12,"0123456789abcdef","0123456789abcdef"],…] of distinct numbers.

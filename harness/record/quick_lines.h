@@ -17,6 +17,9 @@
 
 namespace reprise {
 
+// The largest rank, world size, attempt or number of replicas of a logbook that both readers take.
+inline constexpr int kMaxRank = 1'000'000;
+
 // A whole names record.
 std::optional<NamesRecord> ReadNamesLine(std::string_view line);
 

@@ -17,7 +17,7 @@ constexpr const char* kChanged = "finish: newest checkpoint changed";
 
 std::optional<CauseFinding> Find(CauseContext& context) {
   const JudgeInput& input = *context.input;
-  if (!IsFinishedAgain(*input.the_case)) {
+  if (!input.the_case->IsFinishedAgain()) {
     return std::nullopt;
   }
   if (context.verdict == Verdict::kOverrun) {
