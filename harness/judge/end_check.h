@@ -36,8 +36,8 @@ std::optional<Outcome> CheckEnd(const AttemptEvidence& attempt, const RunView& v
 std::optional<Outcome> CheckFolderAtEnd(const JudgeInput& input, std::int64_t acknowledged_by_last,
                                         std::int64_t acknowledged_before, bool was_damaged);
 
-// Of a finished run that was started again: what became of the newest sound checkpoint that the finished run had left, where
-// it is not the same any more. Layer D0.
+// Of a finished run that was started again: what became of the newest sound checkpoint that the
+// finished run had left, where it is not the same any more. Layer D0.
 std::optional<Divergence> ChangeOfNewestCheckpoint(const JudgeInput& input);
 
 }  // namespace reprise

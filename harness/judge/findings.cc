@@ -114,9 +114,7 @@ Finding MakeFinding(std::vector<const CaseReport*> cases) {
 
 // A finished run started again is added to every plan: where a scenario demands more, that case
 // alone is no reason to say that something was judged.
-bool IsDemanded(const CaseReport& item) {
-  return !item.the_case.IsFinishedAgain();
-}
+bool IsDemanded(const CaseReport& item) { return !item.the_case.IsFinishedAgain(); }
 
 int ExitStatus(const Report& report) {
   bool has_error = false;
